@@ -87,7 +87,7 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
                      metavar="SIZE", help="direct: target size of a file."),
         click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
-                     help="direct: what to do with columns that the table lacks."),
+                     help="direct: what to do with columns and nested fields that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: a setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,

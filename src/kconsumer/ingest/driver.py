@@ -26,6 +26,7 @@ from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner, pack
 from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.schemas import missing
 from kconsumer.ingest.tables.protocol import Table, remove_orphans
 from kconsumer.ingest.task import Task
 from kconsumer.ranges.offsets import OffsetRange, Offsets, Progress
@@ -228,10 +229,8 @@ class Driver:
 
     def _claim(self) -> State:
         schema = self._output.schema()
-        columns = self._table.prepare(schema, [column.name for column in self._output.partitions])
-        unwanted = [name for name in schema.names if name not in columns]
-        if unwanted:
-            self._leave_out(unwanted)
+        table = self._table.prepare(schema, [column.name for column in self._output.partitions])
+        self._fit(self._output.fitted(table), missing(table, schema))
         self._table.claim(self.run, self._cluster)
         self._claimed = True
         self._number += 1
@@ -254,9 +253,11 @@ class Driver:
         self._output, self._claimed = self._placed(output), False
         return True
 
-    def _leave_out(self, names: Sequence[str]) -> None:
-        _log.warning("%s does not have column %s: skipping it", self._table.name, ", ".join(names))
-        self._output = replace(self._output, left_out=(*self._output.left_out, *names))
+    def _fit(self, output: Output, unwanted: Sequence[str]) -> None:
+        """Let the tasks write the columns and nested fields of the table, in its order."""
+        if unwanted:
+            _log.warning("%s does not have column %s: skipping it", self._table.name, ", ".join(unwanted))
+        self._output = output
         plan = self._planned()
         self._plan = replace(plan, tasks=tuple(replace(task, output=self._output) for task in plan.tasks))
 

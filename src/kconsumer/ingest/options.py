@@ -70,7 +70,7 @@ class IngestOptions:
     sort_by: tuple[str, ...] = ()  #: columns by which the rows of a file are sorted
     codec: str = "zstd"
     target_file_bytes: int = 128 << 20
-    evolve: str = "add"  #: for columns that the table lacks: add, fail, ignore
+    evolve: str = "add"  #: for columns and nested fields that the table lacks: add, fail, ignore
     trigger: str = "available-now"  #: or an interval such as 10s, or continuous=10s: earlier if there is enough
     max_seconds: float = 60.0  #: target duration of a trigger's tasks
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system

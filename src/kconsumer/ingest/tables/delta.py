@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState
-from kconsumer.ingest.schemas import stored_type, widened
+from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
@@ -56,7 +56,7 @@ class DeltaTable:
         storage: the folder of the table.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: for columns that the table lacks: "add", "fail" or "ignore".
+        evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
 
     Raises:
         IngestError: deltalake is not installed.
@@ -94,9 +94,7 @@ class DeltaTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
-        import deltalake
-
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         for field in schema:
             _check_type(field.name, field.type)
         if self._delta is None:
@@ -106,13 +104,24 @@ class DeltaTable:
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
                               f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
-        known = pa.schema(self._delta.schema().to_arrow())
-        wanted = widened(known, schema, self._evolve, self.name)
-        new = [field for field in wanted if field.name not in known.names]
-        if new:
-            fields = deltalake.Schema.from_arrow(pa.schema(new)).fields
-            self._again(lambda: self._delta.alter.add_columns(fields))
-        return list(wanted.names)
+        if self._new_fields(schema):
+            self._again(lambda: self._add_fields(schema))
+        return self._columns()
+
+    def _columns(self) -> pa.Schema:
+        return stored_schema(pa.schema(self._delta.schema().to_arrow()))
+
+    def _new_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the columns that the table lacks, and those that get nested fields."""
+        known = self._columns()
+        return [field for field in widened(known, schema, self._evolve, self.name)
+                if field.name not in known.names or field.type != known.field(field.name).type]
+
+    def _add_fields(self, schema: pa.Schema) -> None:
+        import deltalake
+
+        if new := self._new_fields(schema):  # deltalake merges the structs
+            self._delta.alter.add_columns(deltalake.Schema.from_arrow(pa.schema(new)).fields)
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state

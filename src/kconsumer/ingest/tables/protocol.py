@@ -37,10 +37,10 @@ class Table(Protocol):
         Dead letters beside Delta and Iceberg follow in claim(): until then, an earlier run may be writing them.
         """
 
-    def prepare(self, schema: Any, partition_by: Sequence[str]) -> list[str]:
-        """Create the table or add columns for files of this Arrow schema.
+    def prepare(self, schema: Any, partition_by: Sequence[str]) -> Any:
+        """Create the table, or add columns and nested fields, for files of this Arrow schema.
 
-        Return the table's columns.
+        Return the table's schema, with the types of files.
 
         Raises:
             IngestError: the table's schema cannot become this schema.
