@@ -167,6 +167,18 @@ def test_a_nested_field_that_the_registry_gets_while_a_job_runs_is_added(
     assert by_offset == {0: {"x": 1, "y": 2, "z": None}, 1: {"x": 5, "y": 3, "z": 4}, 2: {"x": None, "y": 6, "z": None}}
 
 
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_compaction_keeps_rows_of_files_with_fewer_nested_fields(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
+    path = tmp_path / "rows"
+    name = one_table.topic(cluster, OLD_VALUE)
+    one_table.ingest(cluster, name, path, kind, schema=OLD)
+    one_table.produce(cluster, name, NEW_VALUE, NULLS)
+    one_table.ingest(cluster, name, path, kind, schema=NEW)
+    with Ingestion(one_table.options(cluster, name, path, kind, schema=NEW), InProcess()) as run:
+        assert run.compact() == 2
+    assert rows(path, kind) == read_by_others(path, kind) == ROWS
+
+
 def test_an_iceberg_table_with_a_required_field_that_the_schema_lacks_is_refused(
     cluster: EmbeddedCluster, tmp_path: Path
 ):

@@ -179,29 +179,38 @@ def _children(path: str, one: pa.DataType, other: pa.DataType) -> Iterator[tuple
         yield from _children(f"{path}.value", one.item_type, other.item_type)
 
 
-def conformed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+def conformed(column: pa.Array, wanted: pa.DataType, named: pa.DataType | None = None) -> pa.Array:
     """Return a column with another type, of the same shape.
 
     Fields of structs are found by name, whatever their order. Missing ones become null, and others are left out. Not
     every version of Arrow casts structs in this way.
+
+    Args:
+        named: the column's type with other names of fields, which count.
     """
-    if column.type == wanted:
+    named = column.type if named is None else named
+    if column.type == wanted == named:
         return column
     if pa.types.is_struct(wanted):
-        names = [column.type.field(n).name for n in range(column.type.num_fields)]
+        names = [field.name for field in _fields(named)]
         fields = _fields(wanted)
-        parts = [conformed(column.field(names.index(field.name)), field.type) if field.name in names
+        parts = [_part(column, named, names.index(field.name), field.type) if field.name in names
                  else pa.nulls(len(column), field.type) for field in fields]
         return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
     if pa.types.is_list(wanted):
         if not pa.types.is_list(column.type):
             column = column.cast(pa.list_(column.type.value_field))
-        return _rebuilt(column, wanted, conformed(column.values, wanted.value_type))
+        return _rebuilt(column, wanted, conformed(column.values, wanted.value_type, named.value_type))
     if pa.types.is_map(wanted):
-        entries = [conformed(column.keys, wanted.key_type), conformed(column.items, wanted.item_type)]
+        entries = [conformed(column.keys, wanted.key_type, named.key_type),
+                   conformed(column.items, wanted.item_type, named.item_type)]
         return _rebuilt(column, wanted, pa.StructArray.from_arrays(
             entries, fields=[wanted.key_field, wanted.item_field]))
     return column.cast(wanted)
+
+
+def _part(column: pa.StructArray, named: pa.DataType, n: int, wanted: pa.DataType) -> pa.Array:
+    return conformed(column.field(n), wanted, named.field(n).type)
 
 
 def _rebuilt(column: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:

@@ -157,11 +157,11 @@ class IcebergTable:
             elif self._letters is not None:
                 self._letters.remove(letter)
 
-    def compact(self, target_bytes: int) -> int:
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
         if self._table is None:
             return 0
         return Compaction(name=self.name, load=self._load, again=self._again, storage=self.storage,
-                          staging=self.staging, uri=self._uri, target_bytes=target_bytes, codec=self._codec).run()
+                          staging=self.staging, uri=self._uri, target_bytes=target_bytes, codec=self._codec).run(least)
 
     # ---- internal
 

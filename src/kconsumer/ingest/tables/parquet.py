@@ -165,7 +165,7 @@ class ParquetTable:
             letter = name.removeprefix("dead letters: ")
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
-    def compact(self, target_bytes: int) -> int:
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
         raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files. While files "
                           "are replaced, they would see records twice or not at all. Use delta or iceberg, or a longer "
                           "trigger")

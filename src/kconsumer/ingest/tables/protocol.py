@@ -66,8 +66,16 @@ class Table(Protocol):
     def remove(self, names: list[str]) -> None:
         """Remove orphans."""
 
-    def compact(self, target_bytes: int) -> int:
-        """Rewrite small files as larger ones; return the number of replaced files."""
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
+        """Rewrite small files as larger ones; return the number of replaced files.
+
+        Args:
+            target_bytes: size of the larger files.
+            least: write one larger file only, if a partition has so many small ones; None: all of them.
+
+        Raises:
+            IngestError: another compaction is running, or the table cannot be compacted.
+        """
 
 
 def remove_orphans(table: Table) -> list[str]:
