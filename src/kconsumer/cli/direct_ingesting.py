@@ -45,7 +45,8 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
                   "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
-                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact", "routes": "--route",
+                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact",
+                  "compact_after": "--compact-after", "routes": "--route",
                   "schemas": "--route-schema", "take_over": "--take-over"}
 
 
@@ -99,6 +100,9 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="direct: only remove uncommitted files of earlier runs of the job."),
         click.option("--compact", is_flag=True,
                      help="direct: only rewrite small files of Delta and Iceberg tables as larger ones."),
+        click.option("--compact-after", type=click.IntRange(2, 100), metavar="FILES",
+                     help="direct: with --trigger, rewrite small files also between triggers, once a partition of the "
+                          "Delta or Iceberg table has so many of them. Default: never."),
     )):
         command = option(command)
     return route_options(command)

@@ -6,6 +6,8 @@ accesses a file by itself: it receives the table, the runner, the topics and the
     OPEN ─→ PLAN ─→ CLAIM ─→ RUN ─→ COMMIT ─┐
              ▲ └──────→ (claimed) ─┘         │
              └──────────── WAIT ←────────────┘         DONE: no more to read, or stopped
+                          ▲    │
+                          COMPACT    one step, while no trigger is due
 
 Each arrow is a step. A process that is killed between two steps, or in one, loses nothing: the next run reads the
 uncommitted records, and its claim blocks the commits of this run.
@@ -25,6 +27,7 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner, pack
+from kconsumer.ingest.quiet import Quiet
 from kconsumer.ingest.runners.protocol import Runner
 from kconsumer.ingest.schemas import missing
 from kconsumer.ingest.tables.protocol import Table, remove_orphans
@@ -46,6 +49,7 @@ class State(enum.Enum):
     RUN = "run the tasks"
     COMMIT = "commit"
     WAIT = "wait"
+    COMPACT = "replace small files"
     DONE = "nothing"
 
 
@@ -104,6 +108,7 @@ class Driver:
         staged: whether files are written under a name that readers do not find.
         take_over: where a new job begins; None: where the options of the topics say.
         renew: returns an output with a newer schema of the values; None: the schema is still the newest one.
+        quiet: compacts the table between triggers, if there is no lag; None: nothing does.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class Driver:
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
         take_over: Inheritance | None = None, renew: Callable[[], Output | None] = lambda: None,
+        quiet: Quiet | None = None,
     ) -> None:
         self.state = State.OPEN
         self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
@@ -125,6 +131,7 @@ class Driver:
         self._read = read
         self._output = self._placed(output)
         self._renew = renew
+        self._quiet = quiet
         self._interval = interval
         self._eager = eager
         self._staged = staged
@@ -144,7 +151,8 @@ class Driver:
         self._number = 0
         self._steps: dict[State, Callable[[], State]] = {
             State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
-            State.COMMIT: self._commit, State.WAIT: self._wait, State.DONE: lambda: State.DONE}
+            State.COMMIT: self._commit, State.WAIT: self._wait, State.COMPACT: self._compact,
+            State.DONE: lambda: State.DONE}
 
     # ---- for the caller
 
@@ -166,6 +174,11 @@ class Driver:
         if self.state is not State.WAIT or self._stopping:
             return 0.0
         return max(self._next - self._clock.now(), 0.0)
+
+    @property
+    def can_compact(self) -> bool:
+        """Return whether the time until the next trigger can be used for a step of compaction."""
+        return self.state is State.WAIT and self._quiet is not None and self._quiet.is_ready
 
     @property
     def progress(self) -> Progress:
@@ -282,6 +295,8 @@ class Driver:
         plan = self._planned()
         self._table.commit(Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
                                   tuple(entry for result in self._results for entry in result.dead_letters)))
+        if self._quiet is not None:
+            self._quiet.committed([entry for result in self._results for entry in result.files])
         self._progress, self._unwritten = plan.end, False
         self._number += 1
         self._report(plan)
@@ -294,7 +309,14 @@ class Driver:
             return State.DONE
         if left <= 0 or (self._eager and self._is_full()):
             return State.PLAN
+        if self.can_compact:
+            return State.COMPACT
         self._clock.wait(min(left, _LOOK_S) if self._eager else left)
+        return State.WAIT
+
+    def _compact(self) -> State:
+        assert self._quiet is not None
+        self._quiet.step()
         return State.WAIT
 
     def _is_full(self) -> bool:
