@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
-from kconsumer.testing import KafkaCluster
+from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.cluster.shipping import PLAIN, Shipment, environment
+from tests.spark import nested
 from tests.spark.format_jars import iceberg_jars
 from tests.spark.programs import Program, expected, ingest_twice, rows
 
@@ -119,3 +120,21 @@ def test_spark_reads_an_iceberg_table_of_the_direct_engine(kafka3: KafkaCluster,
         assert datetime.fromisoformat(row["at"]) == datetime(2026, n % 5 + 1, 1, 10, tzinfo=timezone.utc)
         assert row["place"] == {"x": n, "tags": ["a", None]}
     assert len(found) == len(values)
+
+
+@pytest.mark.parametrize("compacts", [False, True])
+def test_spark_reads_new_nested_fields_of_an_iceberg_table(tmp_path: Path, compacts: bool):
+    from pyiceberg.catalog import load_catalog
+
+    catalog = {"name": "lake", "type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db",
+               "warehouse": f"file://{tmp_path}/lake"}
+    with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 1)
+        nested.write(lambda records: cluster.produce("t", records), compacts, topics=("t",), format="iceberg",
+                     bootstrap_servers=cluster.bootstrap_servers, path=str(tmp_path / "rows"), table="db.rows",
+                     catalog=catalog)
+    metadata = load_catalog(**catalog).load_table("db.rows").metadata_location
+    python = environment(tmp_path / "environment", "pyspark==4.1.*") / "bin/python"
+    text = output(python, "-c", nested.READ, "iceberg", metadata,
+                  f"spark.jars={','.join(map(str, iceberg_jars()))}")[-1]
+    assert json.loads(text) == nested.ROWS

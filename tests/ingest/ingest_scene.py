@@ -18,6 +18,7 @@ from kconsumer.ingest.driver import Driver, State
 from kconsumer.ingest.manifest import FileEntry, TaskResult
 from kconsumer.ingest.options import IngestOptions
 from kconsumer.ingest.planner import Limits, Planner
+from kconsumer.ingest.quiet import Quiet
 from kconsumer.ranges.offsets import Progress
 
 TOPIC = "t"
@@ -79,8 +80,9 @@ class World:
     # ---- a process
 
     def process(self, *, limit: int = 7, interval: float | None = None, staged: bool = True,
-                take_over: Any = None, eager: bool = False) -> Process:
-        return Process(self, next(self._runs), limit, interval, staged, take_over=take_over, eager=eager)
+                take_over: Any = None, eager: bool = False, compact_after: int | None = None) -> Process:
+        return Process(self, next(self._runs), limit, interval, staged, take_over=take_over, eager=eager,
+                       compact_after=compact_after)
 
     def rows(self) -> Counter[tuple[int, int]]:
         """The rows that a reader of the table sees now."""
@@ -115,7 +117,7 @@ class Process:
     """One run; `dies_at` operations on files from now it is killed."""
 
     def __init__(self, world: World, number: int, limit: int, interval: float | None, staged: bool, *,
-                 take_over: Any, eager: bool) -> None:
+                 take_over: Any, eager: bool, compact_after: int | None) -> None:
         self._world = world
         self.parallelism = 2
         self.table = world.make_table(self)
@@ -128,7 +130,8 @@ class Process:
         self.driver = Driver(
             name="job", table=self.table, runner=self, topics=world, planner=Planner(Limits(max_offsets=limit)),
             clock=world, read=options.read_options(), output=output.output, interval=interval, eager=eager,
-            staged=staged, run=number, take_over=take_over)
+            staged=staged, run=number, take_over=take_over,
+            quiet=None if compact_after is None else Quiet(self.table, 1 << 20, compact_after))
 
     def operation(self) -> None:
         """Called before each operation on files."""

@@ -63,11 +63,16 @@ def rows(path: Any, kind: str, catalog_folder: Path | None = None, table: str = 
 
         return deltalake.DeltaTable(str(path)).to_pyarrow_table()
     if kind == "iceberg":
-        from pyiceberg.catalog import load_catalog
-
-        given = catalog(catalog_folder or Path(path).parent)
-        return load_catalog(given.pop("name"), **given).load_table(table).scan().to_arrow()
+        return loaded(path, catalog_folder, table).scan().to_arrow()
     return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files(path)], promote_options="default")
+
+
+def loaded(path: Any, catalog_folder: Path | None = None, table: str = "space.rows") -> Any:
+    """A table of PyIceberg."""
+    from pyiceberg.catalog import load_catalog
+
+    given = catalog(catalog_folder or Path(path).parent)
+    return load_catalog(given.pop("name"), **given).load_table(table)
 
 
 def files(path: Any) -> Iterable[Path]:

@@ -163,7 +163,7 @@ def test_orphans_go_with_the_claim_and_nothing_else_does(world: World):
     assert world.rows() == world.expected()
 
 
-def simulate(world: World, seed: int) -> None:
+def simulate(world: World, seed: int, **more: Any) -> None:
     """Random histories of one or two runs at once, killed anywhere, with a reader that looks all the time."""
     chance = random.Random(seed)
     alive: list[Any] = []
@@ -171,7 +171,7 @@ def simulate(world: World, seed: int) -> None:
         for _ in range(chance.randrange(3)):
             world.produce(chance.randrange(3), chance.randrange(1, 9))
         if not alive or (len(alive) < 2 and chance.random() < 0.2):
-            process = world.process(limit=chance.choice((2, 7, 100)))
+            process = world.process(limit=chance.choice((2, 7, 100)), **more)
             if chance.random() < 0.4:
                 process.dies_at = chance.randrange(60)
             elif chance.random() < 0.7:

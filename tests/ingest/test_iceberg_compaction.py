@@ -20,7 +20,7 @@ from kconsumer.ingest import Ingestion, IngestOptions
 from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.storage import Storage
-from kconsumer.ingest.tables import iceberg_compaction
+from kconsumer.ingest.tables import iceberg_compaction, small_files
 from kconsumer.ingest.tables.iceberg_compaction import Compaction
 from kconsumer.ingest.tables.parquet import ParquetTable
 from kconsumer.ingest.tables.protocol import remove_orphans
@@ -292,11 +292,9 @@ def appended(transaction: Any) -> Any:
 def test_a_file_with_other_rows_than_its_manifest_says_is_not_replaced(
     world: IcebergWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    from pyiceberg.io.pyarrow import ArrowScan
-
-    real = ArrowScan.to_record_batches
-    monkeypatch.setattr(ArrowScan, "to_record_batches", lambda self, tasks: (
-        batch.slice(1) for batch in real(self, tasks)))
+    real = iceberg_compaction.table_batches
+    monkeypatch.setattr(iceberg_compaction, "table_batches", lambda *arguments: (
+        batch.slice(1) for batch in real(*arguments)))
     with pytest.raises(IngestError, match=r"files have 60 rows by their manifests, and \d+ when they are read"):
         compact(world)
     monkeypatch.undo()
@@ -306,7 +304,7 @@ def test_a_file_with_other_rows_than_its_manifest_says_is_not_replaced(
 
 def test_large_tables_are_replaced_in_several_commits(world: IcebergWorld, monkeypatch: pytest.MonkeyPatch):
     """A compaction that is killed keeps what it has replaced."""
-    monkeypatch.setattr(iceberg_compaction, "_COMMIT_BYTES", 1)
+    monkeypatch.setattr(small_files, "_COMMIT_BYTES", 1)
     files = len(world.visible())
     process = world.process()
     process.table.open()

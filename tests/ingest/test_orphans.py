@@ -16,7 +16,7 @@ from test_values import InProcess
 
 from kconsumer.ingest import Ingestion
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.storage import Folder, Storage
+from kconsumer.ingest.storage import Folder
 from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ingest.tables.iceberg import IcebergTable
 from kconsumer.testing import EmbeddedCluster
@@ -267,65 +267,3 @@ def test_iceberg_tables_are_made_with_their_partitions_or_not_at_all(
     monkeypatch.undo()
     ingest(cluster, name, tmp_path / "d", "iceberg", partition_by=("a",))
     assert rows(tmp_path / "d", "iceberg").num_rows == 2
-
-
-# ---- compaction
-
-def test_of_compactions_at_once_one_runs(tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch):
-    """Two compactions of one snapshot would leave each row twice."""
-    name = topic(cluster, *({"a": n} for n in range(6)))
-    ingest(cluster, name, tmp_path, "delta", source={"maxOffsetsPerTrigger": "1"})
-    one, two = (DeltaTable(Storage(str(tmp_path)), "kconsumer") for _ in range(2))
-    one.open()
-    two.open()
-    with one._lease(), pytest.raises(IngestError, match=r"another compaction of .* is running: wait until it ends"):
-        two.compact(1 << 20)
-    assert one.compact(1 << 20) == 6
-    assert two.compact(1 << 20) == 0
-    assert rows(tmp_path, "delta").num_rows == 6
-
-
-def test_the_lease_of_a_killed_compaction_ends_by_itself(
-    tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
-):
-    name = topic(cluster, *({"a": n} for n in range(6)))
-    ingest(cluster, name, tmp_path, "delta", source={"maxOffsetsPerTrigger": "1"})
-    killed, later = (DeltaTable(Storage(str(tmp_path)), "kconsumer") for _ in range(2))
-    killed.open()
-    held = killed._take_lease(0)
-    later.open()
-    with pytest.raises(IngestError, match="another compaction"):
-        later.compact(1 << 20)
-    monkeypatch.setattr("kconsumer.ingest.tables.delta._milliseconds", lambda: held + 1)
-    assert later.compact(1 << 20) == 6
-
-
-def test_a_long_compaction_renews_its_lease(tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("kconsumer.ingest.tables.delta._LEASE", 1.0)
-    ingest(cluster, topic(cluster, {"a": 1}), tmp_path, "delta")
-    one, two = (DeltaTable(Storage(str(tmp_path)), "kconsumer") for _ in range(2))
-    one.open()
-    two.open()
-    with one._lease():
-        time.sleep(1.5)
-        with pytest.raises(IngestError, match="another compaction"):
-            two.compact(1 << 20)
-    assert two.compact(1 << 20) == 0
-
-
-def test_a_compaction_with_a_concurrent_delete_raises_an_error(
-    tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
-):
-    from contextlib import nullcontext
-
-    import deltalake
-
-    name = topic(cluster, *({"a": n} for n in range(6)))
-    ingest(cluster, name, tmp_path, "delta", source={"maxOffsetsPerTrigger": "1"})
-    one = DeltaTable(Storage(str(tmp_path)), "kconsumer")
-    one.open()
-    deltalake.DeltaTable(str(tmp_path)).delete("a < 3")
-    monkeypatch.setattr(one, "_lease", nullcontext)  # taking the lease would read the new snapshot
-    with pytest.raises(IngestError, match=r"cannot compact .*; run it again"):
-        one.compact(1 << 20)
-    assert rows(tmp_path, "delta").num_rows == 3

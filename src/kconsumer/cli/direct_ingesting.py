@@ -45,7 +45,8 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
                   "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
-                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact", "routes": "--route",
+                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact",
+                  "compact_after": "--compact-after", "routes": "--route",
                   "schemas": "--route-schema", "take_over": "--take-over"}
 
 
@@ -87,7 +88,7 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
                      metavar="SIZE", help="direct: target size of a file."),
         click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
-                     help="direct: what to do with columns that the table lacks."),
+                     help="direct: what to do with columns and nested fields that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: a setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
@@ -99,6 +100,9 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="direct: only remove uncommitted files of earlier runs of the job."),
         click.option("--compact", is_flag=True,
                      help="direct: only rewrite small files of Delta and Iceberg tables as larger ones."),
+        click.option("--compact-after", type=click.IntRange(2, 100), metavar="FILES",
+                     help="direct: with --trigger, rewrite small files also between triggers, once a partition of the "
+                          "Delta or Iceberg table has so many of them. Default: never."),
     )):
         command = option(command)
     return route_options(command)

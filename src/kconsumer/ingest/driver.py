@@ -6,6 +6,8 @@ accesses a file by itself: it receives the table, the runner, the topics and the
     OPEN ─→ PLAN ─→ CLAIM ─→ RUN ─→ COMMIT ─┐
              ▲ └──────→ (claimed) ─┘         │
              └──────────── WAIT ←────────────┘         DONE: no more to read, or stopped
+                          ▲    │
+                          COMPACT    one step, while no trigger is due
 
 Each arrow is a step. A process that is killed between two steps, or in one, loses nothing: the next run reads the
 uncommitted records, and its claim blocks the commits of this run.
@@ -25,7 +27,9 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner, pack
+from kconsumer.ingest.quiet import Quiet
 from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.schemas import missing
 from kconsumer.ingest.tables.protocol import Table, remove_orphans
 from kconsumer.ingest.task import Task
 from kconsumer.ranges.offsets import OffsetRange, Offsets, Progress
@@ -45,6 +49,7 @@ class State(enum.Enum):
     RUN = "run the tasks"
     COMMIT = "commit"
     WAIT = "wait"
+    COMPACT = "replace small files"
     DONE = "nothing"
 
 
@@ -103,6 +108,7 @@ class Driver:
         staged: whether files are written under a name that readers do not find.
         take_over: where a new job begins; None: where the options of the topics say.
         renew: returns an output with a newer schema of the values; None: the schema is still the newest one.
+        quiet: compacts the table between triggers, if there is no lag; None: nothing does.
     """
 
     def __init__(
@@ -112,6 +118,7 @@ class Driver:
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
         take_over: Inheritance | None = None, renew: Callable[[], Output | None] = lambda: None,
+        quiet: Quiet | None = None,
     ) -> None:
         self.state = State.OPEN
         self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
@@ -124,6 +131,7 @@ class Driver:
         self._read = read
         self._output = self._placed(output)
         self._renew = renew
+        self._quiet = quiet
         self._interval = interval
         self._eager = eager
         self._staged = staged
@@ -143,7 +151,8 @@ class Driver:
         self._number = 0
         self._steps: dict[State, Callable[[], State]] = {
             State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
-            State.COMMIT: self._commit, State.WAIT: self._wait, State.DONE: lambda: State.DONE}
+            State.COMMIT: self._commit, State.WAIT: self._wait, State.COMPACT: self._compact,
+            State.DONE: lambda: State.DONE}
 
     # ---- for the caller
 
@@ -165,6 +174,11 @@ class Driver:
         if self.state is not State.WAIT or self._stopping:
             return 0.0
         return max(self._next - self._clock.now(), 0.0)
+
+    @property
+    def can_compact(self) -> bool:
+        """Return whether the time until the next trigger can be used for a step of compaction."""
+        return self.state is State.WAIT and self._quiet is not None and self._quiet.is_ready
 
     @property
     def progress(self) -> Progress:
@@ -228,10 +242,8 @@ class Driver:
 
     def _claim(self) -> State:
         schema = self._output.schema()
-        columns = self._table.prepare(schema, [column.name for column in self._output.partitions])
-        unwanted = [name for name in schema.names if name not in columns]
-        if unwanted:
-            self._leave_out(unwanted)
+        table = self._table.prepare(schema, [column.name for column in self._output.partitions])
+        self._fit(self._output.fitted(table), missing(table, schema))
         self._table.claim(self.run, self._cluster)
         self._claimed = True
         self._number += 1
@@ -254,9 +266,11 @@ class Driver:
         self._output, self._claimed = self._placed(output), False
         return True
 
-    def _leave_out(self, names: Sequence[str]) -> None:
-        _log.warning("%s does not have column %s: skipping it", self._table.name, ", ".join(names))
-        self._output = replace(self._output, left_out=(*self._output.left_out, *names))
+    def _fit(self, output: Output, unwanted: Sequence[str]) -> None:
+        """Let the tasks write the columns and nested fields of the table, in its order."""
+        if unwanted:
+            _log.warning("%s does not have column %s: skipping it", self._table.name, ", ".join(unwanted))
+        self._output = output
         plan = self._planned()
         self._plan = replace(plan, tasks=tuple(replace(task, output=self._output) for task in plan.tasks))
 
@@ -281,6 +295,8 @@ class Driver:
         plan = self._planned()
         self._table.commit(Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
                                   tuple(entry for result in self._results for entry in result.dead_letters)))
+        if self._quiet is not None:
+            self._quiet.committed([entry for result in self._results for entry in result.files])
         self._progress, self._unwritten = plan.end, False
         self._number += 1
         self._report(plan)
@@ -293,7 +309,14 @@ class Driver:
             return State.DONE
         if left <= 0 or (self._eager and self._is_full()):
             return State.PLAN
+        if self.can_compact:
+            return State.COMPACT
         self._clock.wait(min(left, _LOOK_S) if self._eager else left)
+        return State.WAIT
+
+    def _compact(self) -> State:
+        assert self._quiet is not None
+        self._quiet.step()
         return State.WAIT
 
     def _is_full(self) -> bool:

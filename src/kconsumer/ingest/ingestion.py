@@ -15,6 +15,7 @@ from kconsumer.ingest.driver import Driver, State
 from kconsumer.ingest.options import IngestOptions
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner
+from kconsumer.ingest.quiet import Quiet
 from kconsumer.ingest.runners.protocol import Runner
 from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ingest.tables.iceberg import IcebergTable
@@ -124,7 +125,8 @@ def driver_of(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
         read=read, output=options.output(""), interval=options.interval(),
         eager=options.is_eager(), staged=options.format == "parquet",
-        on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options))
+        on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options),
+        quiet=None if options.compact_after is None else Quiet(table, options.target_file_bytes, options.compact_after))
 
 
 class _Renewal:
@@ -146,7 +148,7 @@ def table_of(options: IngestOptions) -> Table:
     if options.format == "parquet":
         return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
     if options.format == "delta":
-        return DeltaTable(options.target(), options.job, options.letters(), options.evolve)
+        return DeltaTable(options.target(), options.job, options.letters(), options.evolve, options.codec)
     return IcebergTable(
         options.target(), options.job, table=options.table or "", catalog=options.catalog,
         partitions=options.output("").partitions, dead_letters=options.letters(), evolve=options.evolve,

@@ -20,6 +20,7 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
 from kconsumer.ranges.option_values import duration_s
 from kconsumer.ranges.options import ReadOptions
@@ -70,9 +71,10 @@ class IngestOptions:
     sort_by: tuple[str, ...] = ()  #: columns by which the rows of a file are sorted
     codec: str = "zstd"
     target_file_bytes: int = 128 << 20
-    evolve: str = "add"  #: for columns that the table lacks: add, fail, ignore
+    evolve: str = "add"  #: for columns and nested fields that the table lacks: add, fail, ignore
     trigger: str = "available-now"  #: or an interval such as 10s, or continuous=10s: earlier if there is enough
     max_seconds: float = 60.0  #: target duration of a trigger's tasks
+    compact_after: int | None = None  #: between triggers, replace small files once a partition has so many; None: never
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
     commit_group: str | None = None  #: consumer group to which the progress is committed
 
@@ -102,7 +104,7 @@ class IngestOptions:
                 raise configuration_error(f"option {key} cannot be set: the ingestion sets it")
         if self.target_file_bytes < 1 or self.max_seconds <= 0:
             raise configuration_error("the target size of files and the seconds of a trigger must be greater than 0")
-        self.interval()
+        self._check_compaction()
         self.read_options().stream_start()
         self.output("").schema()
 
@@ -125,6 +127,20 @@ class IngestOptions:
         if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
             raise configuration_error("bad_records='dead-letter' needs dead_letters, the folder, and "
                                       "dead_letters needs bad_records='dead-letter'")
+
+    def _check_compaction(self) -> None:
+        if self.compact_after is None:
+            self.interval()
+            return
+        if not 2 <= self.compact_after <= STEP_FILES:
+            raise configuration_error(f"invalid compact_after {self.compact_after}: expected a number of files in 2 .. "
+                                      f"{STEP_FILES}")
+        if self.interval() is None:
+            raise configuration_error("compact_after is for runs with an interval between triggers: set the trigger, "
+                                      "such as 10s, or compact in a separate run")
+        if self.format == "parquet":
+            raise configuration_error("compact_after is for the formats delta and iceberg: files of plain Parquet "
+                                      "cannot be replaced while readers list them")
 
     def interval(self) -> float | None:
         """Return the seconds between triggers.

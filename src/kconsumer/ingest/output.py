@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -96,6 +96,7 @@ class Output:
     partitions: tuple[PartitionColumn, ...] = ()
     files: FileOptions = FileOptions()
     left_out: tuple[str, ...] = ()  #: columns that are not written
+    types: tuple[tuple[str, Any], ...] = ()  #: columns whose nested fields are not those of the values, but the table's
     hidden_partitions: bool = False  #: Iceberg: the table derives its partitions from columns, which stay in the files
 
     def __post_init__(self) -> None:
@@ -135,7 +136,19 @@ class Output:
         if self.hidden_partitions:
             fields = [pa.field(field.name, widened_integers(field.type)) for field in fields]
         unwanted = {*self.left_out, *(added if self.hidden_partitions and not with_partitions else ())}
-        return pa.schema([field for field in fields if field.name not in unwanted])
+        types = dict(self.types)
+        return pa.schema([field.with_type(types.get(field.name, field.type)) for field in fields
+                          if field.name not in unwanted])
+
+    def fitted(self, table: pa.Schema) -> Output:
+        """Return the output with the columns and nested fields that the table has, in the order of its fields."""
+        ours = self.schema()
+        types = tuple((field.name, table.field(field.name).type) for field in ours
+                      if field.name in table.names and field.type != table.field(field.name).type)
+        left_out = tuple(name for name in ours.names if name not in table.names)
+        if not types and not left_out:
+            return self
+        return replace(self, left_out=(*self.left_out, *left_out), types=(*self.types, *types))
 
     def _value_fields(self) -> list[pa.Field]:
         if self.decoder is None:

@@ -1,12 +1,14 @@
 """Schemas of tables: the types of columns in files, and changes of a table's schema.
 
-Owns: stored_type, widened, the column of bad records, the text form of a schema. Threads: any. Never: reads a table.
+Owns: stored_type, widened, conformed, the column of bad records, the text form of a schema. Threads: any. Never: reads
+a table.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -52,6 +54,11 @@ def stored_type(found: pa.DataType) -> pa.DataType:
     return found
 
 
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with the types of its columns in a file."""
+    return pa.schema([field.with_type(stored_type(field.type)).remove_metadata() for field in schema])
+
+
 def widened_integers(found: pa.DataType) -> pa.DataType:
     """The type with 32 bits for integers of 8 and 16, which Iceberg does not have."""
     if found in (pa.int8(), pa.int16()):
@@ -79,59 +86,136 @@ def bad_records(errors: Sequence[RowError], rows: int) -> pa.Array:
 def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:
     """Return the schema of a table for files of `wanted`.
 
+    Columns and fields keep the order of the table; new ones follow at the end of the table, or of their struct.
+
     Args:
         known: the table's schema; None: the table does not exist.
         wanted: the schema of new files.
-        evolve: for columns that the table lacks: "add" adds them; "fail" and "ignore" raise the error.
+        evolve: for columns and nested fields that the table lacks: "add" adds them, "fail" raises the error.
         name: the table's name, for messages.
 
     Raises:
-        IngestError: a column has another type, or is new and `evolve` does not add it.
+        IngestError: a column or a nested field has another type, or is new and `evolve` is "fail".
     """
     if known is None:
         return wanted
-    new = []
+    return pa.schema(_Merge(evolve, name).fields("", list(stored_schema(known)), list(stored_schema(wanted))))
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """Adds the fields of one schema to another one, at every depth."""
+
+    evolve: str
+    name: str
+
+    def fields(self, path: str, known: list[Any], wanted: list[Any]) -> list[Any]:
+        """Return the fields of a struct in the table; without a path, its columns."""
+        found = {field.name: field for field in known}
+        new = []
+        for field in wanted:
+            full = f"{path}{field.name}"
+            if field.name in found:
+                merged = self._type(full, found[field.name].type, field.type)
+                found[field.name] = found[field.name].with_type(merged)
+                continue
+            other = next((name for name in found if name.lower() == field.name.lower()), None)
+            if other is not None:
+                raise IngestError(f"{_kind(path)} {full} differs only in case from {_kind(path)} {path}{other} of "
+                                  f"{self.name}, and many engines do not tell the two apart: give the name that the "
+                                  "table has")
+            new.append(field)
+            if self.evolve == "add":
+                found[field.name] = field.with_nullable(True)
+        if new and self.evolve == "fail":
+            raise IngestError(f"{self.name} does not have {_kind(path)} {path}{new[0].name} ({new[0].type}): "
+                              "evolve=add adds it, evolve=ignore skips it")
+        return list(found.values())
+
+    def _type(self, path: str, known: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(known) and pa.types.is_struct(wanted):
+            return pa.struct(self.fields(f"{path}.", _fields(known), _fields(wanted)))
+        if pa.types.is_list(known) and pa.types.is_list(wanted):
+            return pa.list_(known.value_field.with_type(
+                self._type(f"{path}.element", known.value_type, wanted.value_type)))
+        if pa.types.is_map(known) and pa.types.is_map(wanted):
+            self._type(f"{path}.key", known.key_type, wanted.key_type)  # not a struct: nothing decodes such a key
+            return pa.map_(known.key_field, known.item_field.with_type(
+                self._type(f"{path}.value", known.item_type, wanted.item_type)))
+        if not alike(known, wanted):
+            raise IngestError(f"{_kind(path.rpartition('.')[0])} {path} of {self.name} is {known} and would become "
+                              f"{wanted}: give the type that the table has, or another table")
+        return known
+
+
+def _kind(path: str) -> str:
+    return "field" if path else "column"
+
+
+def missing(table: pa.Schema, wanted: pa.Schema) -> list[str]:
+    """Return the paths of the columns and nested fields of a schema that a table lacks."""
+    return _missing("", list(table), list(wanted))
+
+
+def _missing(path: str, known: list[Any], wanted: list[Any]) -> list[str]:
+    ours = {field.name: field.type for field in known}
+    paths = []
     for field in wanted:
-        at = known.get_field_index(field.name)
-        if at >= 0:
-            _check_alike(field.name, known.field(at).type, field.type, name)
-            continue
-        other = next((found for found in known.names if found.lower() == field.name.lower()), None)
-        if other is not None:
-            raise IngestError(f"column {field.name} differs only in case from column {other} of {name}, and many "
-                              "engines do not tell the two apart: give the name that the table has")
-        new.append(field)
-    if new and evolve == "fail":
-        raise IngestError(f"{name} does not have column {new[0].name} ({new[0].type}): evolve=add adds it, "
-                          "evolve=ignore skips it")
-    if new and evolve == "add":
-        return pa.schema([*known, *new])
-    return known
+        if field.name not in ours:
+            paths.append(f"{path}{field.name}")
+        else:
+            for child, one, other in _children(f"{path}{field.name}", ours[field.name], field.type):
+                paths += _missing(f"{child}.", _fields(one), _fields(other))
+    return paths
 
 
-def _check_alike(path: str, known: pa.DataType, wanted: pa.DataType, name: str) -> None:
-    """Raise an IngestError that names the innermost field whose type is another one."""
-    if alike(known, wanted):
-        return
-    known, wanted = stored_type(known), stored_type(wanted)
-    if pa.types.is_struct(known) and pa.types.is_struct(wanted):
-        ours, theirs = ({field.name: field.type for field in _fields(found)} for found in (known, wanted))
-        for field, found in theirs.items():
-            if field not in ours:
-                raise IngestError(f"{name} has no field {path}.{field} ({found}), and nested fields cannot be added: "
-                                  "leave it out of the schema, or give another table")
-            _check_alike(f"{path}.{field}", ours[field], found, name)
-        for field, found in ours.items():
-            if field not in theirs:
-                raise IngestError(f"field {path}.{field} ({found}) of {name} is missing in the schema, and nested "
-                                  "fields cannot be left out: add it, or give another table")
-    elif pa.types.is_list(known) and pa.types.is_list(wanted):
-        _check_alike(f"{path}.element", known.value_type, wanted.value_type, name)
-    elif pa.types.is_map(known) and pa.types.is_map(wanted):
-        _check_alike(f"{path}.key", known.key_type, wanted.key_type, name)
-        _check_alike(f"{path}.value", known.item_type, wanted.item_type, name)
-    raise IngestError(f"column {path} of {name} is {known} and would become {wanted}: give the type that the table "
-                      "has, or another table")
+def _children(path: str, one: pa.DataType, other: pa.DataType) -> Iterator[tuple[str, pa.DataType, pa.DataType]]:
+    """Yield the outermost structs in two types of the same shape, with their path."""
+    if pa.types.is_struct(one):
+        yield path, one, other
+    elif pa.types.is_list(one):
+        yield from _children(f"{path}.element", one.value_type, other.value_type)
+    elif pa.types.is_map(one):
+        yield from _children(f"{path}.value", one.item_type, other.item_type)
+
+
+def conformed(column: pa.Array, wanted: pa.DataType, named: pa.DataType | None = None) -> pa.Array:
+    """Return a column with another type, of the same shape.
+
+    Fields of structs are found by name, whatever their order. Missing ones become null, and others are left out. Not
+    every version of Arrow casts structs in this way.
+
+    Args:
+        named: the column's type with other names of fields, which count.
+    """
+    named = column.type if named is None else named
+    if column.type == wanted == named:
+        return column
+    if pa.types.is_struct(wanted):
+        names = [field.name for field in _fields(named)]
+        fields = _fields(wanted)
+        parts = [_part(column, named, names.index(field.name), field.type) if field.name in names
+                 else pa.nulls(len(column), field.type) for field in fields]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
+    if pa.types.is_list(wanted):
+        if not pa.types.is_list(column.type):
+            column = column.cast(pa.list_(column.type.value_field))
+        return _rebuilt(column, wanted, conformed(column.values, wanted.value_type, named.value_type))
+    if pa.types.is_map(wanted):
+        entries = [conformed(column.keys, wanted.key_type, named.key_type),
+                   conformed(column.items, wanted.item_type, named.item_type)]
+        return _rebuilt(column, wanted, pa.StructArray.from_arrays(
+            entries, fields=[wanted.key_field, wanted.item_field]))
+    return column.cast(wanted)
+
+
+def _part(column: pa.StructArray, named: pa.DataType, n: int, wanted: pa.DataType) -> pa.Array:
+    return conformed(column.field(n), wanted, named.field(n).type)
+
+
+def _rebuilt(column: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:
+    """Return lists or maps with other values; the nulls and offsets are shared."""
+    return pa.Array.from_buffers(wanted, len(column), column.buffers()[:2], offset=column.offset, children=[values])
 
 
 def alike(one: pa.DataType, other: pa.DataType) -> bool:

@@ -19,7 +19,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
-from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, stored_type
+from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, conformed, stored_type
 from kconsumer.ingest.writing import FileWriter
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
@@ -117,7 +117,7 @@ class _TaskRun:
         for column in output.partitions:
             if column.function is not None:
                 columns[column.name] = evaluate(column, columns[column.source or ""])
-        made = pa.RecordBatch.from_arrays([_as(columns[field.name], field.type) for field in self._schema],
+        made = pa.RecordBatch.from_arrays([conformed(columns[field.name], field.type) for field in self._schema],
                                           schema=self._schema)
         if bad is not None and output.bad == "dead-letter":
             return made.filter(bad)
@@ -142,22 +142,18 @@ class _TaskRun:
                    "field": pa.array([error.field or None for error in errors], pa.string()),
                    "position": pa.array([error.position for error in errors], pa.int64())}
         wanted = pa.array(rows)
-        columns.update({field.name: _as(found.column(field.name), field.type).take(wanted) for field in DEAD_LETTERS
-                        if field.name not in columns})
+        columns.update({field.name: conformed(found.column(field.name), field.type).take(wanted)
+                        for field in DEAD_LETTERS if field.name not in columns})
         self._letters.write(pa.RecordBatch.from_arrays(
-            [_as(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
+            [conformed(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
         good = set(range(len(batch))).difference(rows)
         return pa.array([row in good for row in range(len(batch))])
-
-
-def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted)
 
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
     """Return the values of an added partition column; times are in UTC."""
     if column.transform is not None:
-        return column.transform.apply(_as(source, stored_type(source.type)))
+        return column.transform.apply(conformed(source, stored_type(source.type)))
     if column.function in ("to_date", "date"):
         return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
             else source.cast(pa.date32())

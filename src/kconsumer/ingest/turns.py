@@ -58,8 +58,14 @@ class Turns:
             driver.stop()
 
     def _round(self, look: Callable[[], Any]) -> None:
-        """Run one turn of each driver that does not wait; if all wait, wait for the first one."""
+        """Run one turn of each driver that does not wait.
+
+        If all wait, one of them compacts its table by a step. If none can, wait for the first one.
+        """
         ready = [name for name, driver in self._live.items() if not driver.seconds_left]
+        if not ready and (quiet := next((name for name, driver in self._live.items() if driver.can_compact), None)):
+            self._live[quiet] = self._live.pop(quiet)  # the others come first next time
+            ready = [quiet]
         if not ready:
             self._clock.wait(min(driver.seconds_left for driver in self._live.values()))
         for name in ready:

@@ -10,20 +10,13 @@ So the number is checked before each commit, in the snapshot that the commit is 
 
 Delta cannot list the applications of a log. The property says which there are: it is written before the first offset of
 a new topic. A topic that was recreated has several ids there; the last one that has an offset counts.
-
-A compaction holds a lease: the transaction `kconsumer/compaction`, whose version is the time at which the lease ends.
-deltalake lets two compactions replace the same files, after which each row is there twice.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timezone
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -31,18 +24,15 @@ import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState
-from kconsumer.ingest.schemas import stored_type, widened
+from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
+from kconsumer.ingest.tables.delta_compaction import Compaction, folder_of, lease_of, milliseconds, revoke, transact
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
-_log = logging.getLogger("kconsumer.ingest")
-
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
-_COMPACTION: Final = "kconsumer/compaction"
-_LEASE: Final = 600.0  # seconds; a compaction renews it five times as often
 # Features of Delta that ask nothing of a writer that only appends files.
 _FEATURES: Final = frozenset((
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
@@ -56,13 +46,15 @@ class DeltaTable:
         storage: the folder of the table.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: for columns that the table lacks: "add", "fail" or "ignore".
+        evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
+        codec: of the files that compact() writes.
 
     Raises:
         IngestError: deltalake is not installed.
     """
 
-    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
+    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add",
+                 codec: str = "zstd") -> None:
         try:
             import deltalake  # noqa: F401 - checks that it is installed
         except ImportError as error:
@@ -75,6 +67,7 @@ class DeltaTable:
         self._job = job
         self._app = f"{_HOME}/{job}"
         self._evolve = evolve
+        self._codec = codec
         self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._delta: Any = None
         self._state = JobState()
@@ -94,9 +87,7 @@ class DeltaTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
-        import deltalake
-
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         for field in schema:
             _check_type(field.name, field.type)
         if self._delta is None:
@@ -106,13 +97,24 @@ class DeltaTable:
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
                               f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
-        known = pa.schema(self._delta.schema().to_arrow())
-        wanted = widened(known, schema, self._evolve, self.name)
-        new = [field for field in wanted if field.name not in known.names]
-        if new:
-            fields = deltalake.Schema.from_arrow(pa.schema(new)).fields
-            self._again(lambda: self._delta.alter.add_columns(fields))
-        return list(wanted.names)
+        if self._new_fields(schema):
+            self._again(lambda: self._add_fields(schema))
+        return self._columns()
+
+    def _columns(self) -> pa.Schema:
+        return stored_schema(pa.schema(self._delta.schema().to_arrow()))
+
+    def _new_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the columns that the table lacks, and the ones that get nested fields."""
+        known = self._columns()
+        return [field for field in widened(known, schema, self._evolve, self.name)
+                if field.name not in known.names or field.type != known.field(field.name).type]
+
+    def _add_fields(self, schema: pa.Schema) -> None:
+        import deltalake
+
+        if new := self._new_fields(schema):  # deltalake merges the structs
+            self._delta.alter.add_columns(deltalake.Schema.from_arrow(pa.schema(new)).fields)
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
@@ -139,18 +141,20 @@ class DeltaTable:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs that the log does not know, by their unique names.
+        """Files of earlier runs and compactions that the log does not know, by their unique names.
 
-        1. List the files. 2. Read the current run and the current and former files from the log.
+        1. List the files. 2. Revoke the lease of a dead compaction. 3. Read the current run and the current and former
+        files from the log.
         """
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._delta is None:
             return []
         self._delta.update_incremental()
+        self._revoke_lease(found)
         run = self._delta.transaction_version(f"{self._app}/run") or 0
-        own = f"{self.staging}/{run}/"
-        old = [name for name in found if not name.startswith(own)]
+        used = (f"{self.staging}/{run}/", f"{folder_of(self.staging, lease_of(self._delta))}/")
+        old = [name for name in found if not name.startswith(used)]
         if old:
             known = self._known_names()
             old = [name for name in old if name.rpartition("/")[2] not in known]
@@ -178,62 +182,22 @@ class DeltaTable:
             elif self._letters is not None:
                 self._letters.remove(letter)
 
-    def compact(self, target_bytes: int) -> int:
-        from deltalake.exceptions import CommitFailedError
-
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
         if self._delta is None:
             return 0
-        self._check_writable()
-        with self._lease():
-            try:
-                done = self._delta.optimize.compact(target_size=target_bytes)
-            except CommitFailedError as error:
-                said = str(error).partition("\n")[0].rstrip(".")
-                raise IngestError(f"cannot compact {self.name}: {said}; run it again") from error
-        return int(done["numFilesRemoved"])
-
-    @contextmanager
-    def _lease(self) -> Iterator[None]:
-        """Be the only compaction of the table. The lease of a process that was killed ends by itself."""
-        held = [self._take_lease(0)]
-        stop = threading.Event()
-        renewing = threading.Thread(target=self._renew, args=(held, stop), daemon=True)
-        renewing.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            renewing.join()
-            self._delta.update_incremental()
-            if self._delta.transaction_version(_COMPACTION) == held[0]:
-                self._again(lambda: self._transact({_COMPACTION: _milliseconds()}))
-
-    def _take_lease(self, held: int) -> int:
-        """Take the lease, or renew the one that ends at `held`; when it ends, in ms."""
-        until = _milliseconds() + int(_LEASE * 1000)
         self._delta.update_incremental()
+        self._check_writable()
+        partitioned = self._delta.metadata().partition_columns
+        columns = pa.schema([field for field in self._columns() if field.name not in partitioned])
+        return Compaction(name=self.name, delta=self._delta, again=self._again, storage=self.storage,
+                          staging=self.staging, columns=columns, target_bytes=target_bytes, codec=self._codec
+                          ).run(least)
 
-        def take() -> None:
-            found = self._delta.transaction_version(_COMPACTION) or 0
-            if found != held and found > _milliseconds():
-                at = datetime.fromtimestamp(found / 1000, timezone.utc).isoformat(timespec="seconds")
-                raise IngestError(f"another compaction of {self.name} is running: wait until it ends, or if it was "
-                                  f"killed, until {at}")
-            self._transact({_COMPACTION: until})
-
-        self._again(take)
-        return until
-
-    def _renew(self, held: list[int], stop: threading.Event) -> None:
-        import deltalake
-
-        other = DeltaTable(self.storage, self._job)
-        while not stop.wait(_LEASE / 5):
-            try:
-                other._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
-                held[0] = other._take_lease(held[0])
-            except Exception as error:  # the lease has four more chances before it ends
-                _log.warning("%s: cannot renew the lease of the compaction: %s", self.name, error)
+    def _revoke_lease(self, found: Sequence[str]) -> None:
+        """End the lease of a compaction that has left files and is over, so that it cannot commit them any more."""
+        lease = lease_of(self._delta)
+        if lease <= milliseconds() and any(name.startswith(f"{folder_of(self.staging, lease)}/") for name in found):
+            self._again(lambda: revoke(self._delta, lease), lambda: lease_of(self._delta) != lease)
 
     # ---- the state
 
@@ -305,20 +269,10 @@ class DeltaTable:
 
         def commit() -> None:
             self._check(state.number - 1)
-            self._transact({self._app: state.number, **versions}, actions)
+            transact(self._delta, {self._app: state.number, **versions}, actions)
 
         self._again(commit, lambda: self._is_ours(state))
         self._state = state
-
-    def _transact(self, versions: dict[str, int], actions: Sequence[Any] = ()) -> None:
-        """Commit on the snapshot that was read last. A concurrent commit with one of the applications is a conflict."""
-        from deltalake.transaction import CommitProperties, Transaction
-
-        now = int(time.time() * 1000)
-        self._delta.create_write_transaction(
-            list(actions), "append", self._delta.schema(), self._delta.metadata().partition_columns,
-            commit_properties=CommitProperties(app_transactions=[
-                Transaction(app, version, now) for app, version in versions.items()]))
 
     def _again(self, act: Callable[[], Any], done: Callable[[], bool] = lambda: False) -> None:
         """Run a commit, and retry if another writer of the table has committed in the meantime.
@@ -395,10 +349,6 @@ class DeltaTable:
             said = said or _rule(field["name"], field["nullable"], field["type"], field.get("metadata") or {})
         if said is not None:
             raise IngestError(f"{self.name} {said}, which kconsumer cannot write: remove it, or give another table")
-
-
-def _milliseconds() -> int:
-    return int(time.time() * 1000)
 
 
 def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str | None:

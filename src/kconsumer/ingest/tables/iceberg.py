@@ -22,7 +22,7 @@ import pyarrow as pa
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.output import PartitionColumn
-from kconsumer.ingest.schemas import stored_type, widened
+from kconsumer.ingest.schemas import missing, stored_schema, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
@@ -48,7 +48,7 @@ class IcebergTable:
         catalog: the properties of the catalog; ``name`` is its name in PyIceberg's configuration.
         partitions: the partition columns: a column's values, or a transform of them.
         dead_letters: the folder for bad records.
-        evolve: for columns that the table lacks: "add", "fail" or "ignore".
+        evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
         codec: of the files that compact() writes.
 
     Raises:
@@ -88,19 +88,28 @@ class IcebergTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         if self._table is None:
             self._create(schema)
         self._check_spec()
-        known = pa.schema([(field.name, stored_type(field.type)) for field in self._table.schema().as_arrow()])
-        wanted = widened(known, schema, self._evolve, self.name)
-        if wanted.names != known.names:
-            def add() -> None:
-                with self._table.update_schema() as update:
-                    update.union_by_name(_nullable(wanted))
+        wanted = self._widened(schema)
+        for path in missing(schema, self._columns()):
+            if self._table.schema().find_field(path).required:
+                raise IngestError(f"{self.name} has the required field {path}, which the schema lacks: add it, or give "
+                                  "another table")
+        if wanted != self._columns():
+            self._again(lambda: self._add_fields(schema))
+        return self._columns()
 
-            self._again(add)
-        return list(wanted.names)
+    def _columns(self) -> pa.Schema:
+        return pa.schema([(field.name, field.type) for field in stored_schema(self._table.schema().as_arrow())])
+
+    def _widened(self, schema: pa.Schema) -> pa.Schema:
+        return widened(self._columns(), schema, self._evolve, self.name)
+
+    def _add_fields(self, schema: pa.Schema) -> None:
+        with self._table.update_schema() as update:
+            update.union_by_name(_nullable(self._widened(schema)))
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
@@ -148,11 +157,11 @@ class IcebergTable:
             elif self._letters is not None:
                 self._letters.remove(letter)
 
-    def compact(self, target_bytes: int) -> int:
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
         if self._table is None:
             return 0
         return Compaction(name=self.name, load=self._load, again=self._again, storage=self.storage,
-                          staging=self.staging, uri=self._uri, target_bytes=target_bytes, codec=self._codec).run()
+                          staging=self.staging, uri=self._uri, target_bytes=target_bytes, codec=self._codec).run(least)
 
     # ---- internal
 

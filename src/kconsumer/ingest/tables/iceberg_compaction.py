@@ -22,7 +22,7 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
@@ -33,15 +33,15 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.schemas import stored_type
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables import small_files
 from kconsumer.ingest.tables.iceberg_files import LiveFiles, data_file, delete_manifests, own_properties
+from kconsumer.ingest.tables.iceberg_rows import table_batches
 from kconsumer.ingest.writing import FileWriter
 
 _log = logging.getLogger("kconsumer.ingest")
 
 _LEASE: Final = "kconsumer-compaction"
 _LEASE_S: Final = 600.0  # each commit renews the lease
-_SMALL: Final = 0.75  # files below this part of the target size are small
-_COMMIT_BYTES: Final = 1 << 30  # of replaced files in one commit
 _Again = Callable[[Callable[[], None], Callable[[], bool]], None]
 
 
@@ -104,8 +104,11 @@ class Compaction:
         self._snapshot = 0  # of the last commit
         self._live = LiveFiles()
 
-    def run(self) -> int:
+    def run(self, least: int | None = None) -> int:
         """Compact the table, and return the number of replaced files.
+
+        Args:
+            least: replace the files of one step only, if there are so many small ones; None: all small files.
 
         Raises:
             IngestError: another compaction is running, or another writer has replaced the same files.
@@ -114,12 +117,14 @@ class Compaction:
         if table.format_version > 2:
             raise IngestError(f"cannot compact {self._name}: it has version {table.format_version} of Iceberg's "
                               "format, whose ids of rows PyIceberg does not keep; use rewrite_data_files of Spark")
-        bins = list(self._bins(table))
+        small = self._small_files(table)
+        bins = list(small_files.bins(small, _size, self._target_bytes)) if least is None else [
+            found for found in [small_files.step(small, _size, self._target_bytes, least)] if found]
         if not bins:
             return 0
         self._again(self._take, lambda: self._holds(self._load()))
         try:
-            for part in _parts(bins):
+            for part in small_files.commits(bins, _size):
                 self._replace(table, part)
         finally:
             self._release()
@@ -127,8 +132,8 @@ class Compaction:
 
     # ---- the small files
 
-    def _bins(self, table: Any) -> Iterator[list[Any]]:
-        """Yield scan tasks of the files that become one file: of one partition, and of the target size together.
+    def _small_files(self, table: Any) -> list[list[Any]]:
+        """Return scan tasks of the small files of each partition, oldest first.
 
         Not those with deleted rows, which must stay deleted, and not those of a former partitioning.
         """
@@ -138,19 +143,10 @@ class Compaction:
         for task in table.scan().plan_files():
             file = task.file
             if not task.delete_files and file.spec_id == table.metadata.default_spec_id and (
-                    file.file_format == FileFormat.PARQUET and file.file_size_in_bytes < _SMALL * self._target_bytes):
+                    file.file_format == FileFormat.PARQUET and _size(task) < small_files.SMALL * self._target_bytes):
                 values = tuple(file.partition[n] for n in range(len(file.partition)))
                 partitions.setdefault(values, []).append(task)
-        for tasks in partitions.values():
-            held: list[Any] = []
-            for task in reversed(tasks):  # the newest manifest comes first
-                if held and _size([*held, task]) > self._target_bytes:
-                    if len(held) > 1:
-                        yield held
-                    held = []
-                held.append(task)
-            if len(held) > 1:
-                yield held
+        return [tasks[::-1] for tasks in partitions.values()]  # the newest manifest comes first
 
     # ---- the lease
 
@@ -196,18 +192,15 @@ class Compaction:
 
     def _write(self, table: Any, tasks: Sequence[Any]) -> Any:
         """Write one file with the rows of several ones, and return its entry."""
-        from pyiceberg.expressions import AlwaysTrue
-        from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        schema = table.schema()
-        wanted = _small(schema_to_pyarrow(schema, include_field_ids=True))
+        wanted = _small(schema_to_pyarrow(table.schema(), include_field_ids=True))
         writer = FileWriter(self._storage, self._folder, f"{uuid.uuid4().hex}-%d.parquet", wanted,
                             FileOptions(self._codec, target_bytes=1 << 62))
-        scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
         try:
             for task in tasks:
-                for batch in scan.to_record_batches([task]):
-                    writer.write(batch.select(wanted.names).cast(wanted))
+                for batch in table_batches(table, task.file, wanted):
+                    writer.write(batch)
             entries = writer.close()
             rows, expected = sum(entry.rows for entry in entries), sum(task.file.record_count for task in tasks)
             if rows != expected or len(entries) != 1:
@@ -272,22 +265,8 @@ def _add_snapshot(transaction: Any, table: Any) -> None:
         pass
 
 
-def _parts(bins: Sequence[list[Any]]) -> Iterator[list[list[Any]]]:
-    """Yield bins for one commit each."""
-    held: list[list[Any]] = []
-    size = 0
-    for tasks in bins:
-        held.append(tasks)
-        size += _size(tasks)
-        if size >= _COMMIT_BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
-
-
-def _size(tasks: Sequence[Any]) -> int:
-    return sum(task.file.file_size_in_bytes for task in tasks)
+def _size(task: Any) -> int:
+    return int(task.file.file_size_in_bytes)
 
 
 def _milliseconds() -> int:

@@ -72,7 +72,7 @@ class ParquetTable:
         storage: the folder.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: for columns that the table lacks: "add", "fail" or "ignore".
+        evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
     """
 
     def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
@@ -111,7 +111,7 @@ class ParquetTable:
         self._publish(record)
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
         if self._partition_by is not None and list(self._partition_by) != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(self._partition_by) or 'nothing'}, not by "
@@ -119,7 +119,7 @@ class ParquetTable:
         self._partition_by = tuple(partition_by)
         found = widened(known, schema, self._evolve, self.name)
         self._schema = schema_text(found)
-        return list(found.names)
+        return found
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
@@ -165,7 +165,7 @@ class ParquetTable:
             letter = name.removeprefix("dead letters: ")
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
-    def compact(self, target_bytes: int) -> int:
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
         raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files. While files "
                           "are replaced, they would see records twice or not at all. Use delta or iceberg, or a longer "
                           "trigger")

@@ -37,10 +37,10 @@ class Table(Protocol):
         Dead letters beside Delta and Iceberg follow in claim(): until then, an earlier run may be writing them.
         """
 
-    def prepare(self, schema: Any, partition_by: Sequence[str]) -> list[str]:
-        """Create the table or add columns for files of this Arrow schema.
+    def prepare(self, schema: Any, partition_by: Sequence[str]) -> Any:
+        """Create the table, or add columns and nested fields, for files of this Arrow schema.
 
-        Return the table's columns.
+        Return the table's schema, with the types of files.
 
         Raises:
             IngestError: the table's schema cannot become this schema.
@@ -66,8 +66,16 @@ class Table(Protocol):
     def remove(self, names: list[str]) -> None:
         """Remove orphans."""
 
-    def compact(self, target_bytes: int) -> int:
-        """Rewrite small files as larger ones; return the number of replaced files."""
+    def compact(self, target_bytes: int, least: int | None = None) -> int:
+        """Rewrite small files as larger ones; return the number of replaced files.
+
+        Args:
+            target_bytes: size of the larger files.
+            least: write one larger file only, if a partition has so many small ones; None: all of them.
+
+        Raises:
+            IngestError: another compaction is running, or the table cannot be compacted.
+        """
 
 
 def remove_orphans(table: Table) -> list[str]:
