@@ -83,8 +83,8 @@ class TypedRows:
     def end(self) -> None:
         """Log the number of dropped records."""
         if self._dropped:
-            _log.warning("%s: dropped %d records that cannot be decoded (badRecords=drop); the first is %s", self._label,
-                         self._dropped, self._first)
+            _log.warning("%s: dropped %d records that cannot be decoded (badRecords=drop); the first is %s",
+                         self._label, self._dropped, self._first)
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
