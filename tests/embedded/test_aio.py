@@ -58,7 +58,7 @@ def test_every_call_returns_the_records_in_order(embedded, numbers, run):
     run(main())
 
 
-def test_iteration_reuses_what_it_awaits_unless_the_application_keeps_it(embedded, numbers, run):
+def test_iteration_reuses_its_awaitable_unless_the_application_keeps_it(embedded, numbers, run):
     async def main():
         async with await reader(embedded, numbers) as consumer:
             await take(consumer, 1)
@@ -106,7 +106,7 @@ def test_an_end_of_partition_is_a_message_for_poll_and_nothing_for_iteration(emb
     run(main())
 
 
-def test_the_names_and_parameters_are_those_of_confluent_kafka(embedded, numbers):
+def test_names_and_parameters_match_confluent_kafka(embedded, numbers):
     theirs = {name for name in vars(confluent_kafka.aio.AIOConsumer) if not name.startswith("_")}
     assert theirs <= set(dir(AIOConsumer))
     for name in theirs:

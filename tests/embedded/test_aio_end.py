@@ -259,7 +259,7 @@ def test_calls_are_refused_in_callbacks_of_tasks_that_begin_at_once(embedded, to
     run_on("asyncio", main())
 
 
-def test_what_a_callback_raises_leaves_the_call(embedded, topic, run):
+def test_a_call_raises_the_exception_of_its_callback(embedded, topic, run):
     async def main():
         async def on_assign(consumer, partitions):
             await asyncio.sleep(0)

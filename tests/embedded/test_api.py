@@ -138,7 +138,7 @@ def test_two_partitions_each_in_order(embedded, topic):
 # ---- the assignment
 
 
-def test_assignment_goes_and_comes(embedded, topic):
+def test_assignment_follows_assign_and_unassign(embedded, topic):
     with Consumer(settings(embedded)) as consumer:
         assert consumer.assignment() == []
         consumer.assign([TopicPartition(topic, 1, 5), TopicPartition(topic, 0, 7)])
@@ -399,7 +399,7 @@ def test_list_topics(embedded, topic):
         assert consumer.cluster_id(PATIENCE) == everything.cluster_id
 
 
-def test_questions_end_at_their_deadline(unused_port, topic):
+def test_calls_end_at_their_deadline(unused_port, topic):
     with Consumer({"bootstrap.servers": f"127.0.0.1:{unused_port}"}) as consumer:
         for ask in (lambda: consumer.list_topics(timeout=0.3), lambda: consumer.cluster_id(timeout=0.3),
                     lambda: consumer.offsets_for_times([TopicPartition(topic, 0, 0)], timeout=0.3)):
@@ -410,7 +410,7 @@ def test_questions_end_at_their_deadline(unused_port, topic):
             assert 0.2 < time.monotonic() - began < 3
 
 
-def test_questions_from_several_threads(consumer, topic):
+def test_calls_from_several_threads(consumer, topic):
     failures = []
 
     def ask():
@@ -640,7 +640,7 @@ def test_close_fails_the_questions_of_other_threads():
         assert isinstance(raised[0], (KafkaException, RuntimeError))
 
 
-def test_with_closes_whatever_happens(embedded, topic):
+def test_with_closes_even_after_an_exception(embedded, topic):
     with pytest.raises(ZeroDivisionError), reader(embedded, topic) as consumer:
         take(consumer, 1)
         raise ZeroDivisionError
@@ -687,7 +687,7 @@ def test_stats_cb_gets_json_with_librdkafkas_names(embedded, topic):
     assert (partition["lo_offset"], partition["hi_offset"]) == (0, RECORDS)
 
 
-def test_callbacks_run_before_records_although_those_never_end(embedded, topic):
+def test_callbacks_run_even_if_the_records_never_end(embedded, topic):
     documents = []
     with reader(embedded, topic, statistics_interval_ms=20, stats_cb=documents.append) as consumer:
         deadline = time.monotonic() + PATIENCE
@@ -698,7 +698,7 @@ def test_callbacks_run_before_records_although_those_never_end(embedded, topic):
         assert len(documents) >= 3
 
 
-def test_error_cb_hears_of_brokers_that_cannot_be_reached(unused_port):
+def test_error_cb_reports_unreachable_brokers(unused_port):
     errors = []
     with Consumer({"bootstrap.servers": f"127.0.0.1:{unused_port}", "error_cb": errors.append}) as consumer:
         consumer.assign([TopicPartition("t", 0)])
@@ -724,7 +724,7 @@ def test_throttle_cb_is_called(embedded):
     assert [(e.broker_name, e.broker_id, e.throttle_time) for e in events] == [("127.0.0.1:9", 3, 0.25)]
 
 
-def test_what_a_callback_raises_leaves_the_call(embedded, topic):
+def test_a_call_raises_the_exception_of_its_callback(embedded, topic):
     class Mine(Exception):
         pass
 

@@ -235,7 +235,7 @@ def test_frames_have_the_same_rows_as_arrow(batch):
     assert list(frame.columns) == decoded.schema.names and frame["offset"].tolist() == [row["offset"] for row in wanted]
 
 
-def test_a_stream_is_read_once_and_made_as_often_as_one_likes(batch):
+def test_a_stream_is_read_once_and_can_be_created_repeatedly(batch):
     decoded = batch.decode(value=Json(SCHEMA), metadata=METADATA)
     wanted = pa.table(decoded)
     for _ in range(2):
@@ -248,7 +248,7 @@ def test_a_stream_is_read_once_and_made_as_often_as_one_likes(batch):
     assert len(reader.read_all()) == RECORDS
 
 
-def test_a_requested_schema_chooses_columns_and_the_form_of_the_records_own(batch):
+def test_a_requested_schema_chooses_columns_and_the_types_of_metadata_columns(batch):
     decoded = batch.decode(value=Json({"id": "int64", "name": "string"}), metadata=METADATA, flatten=True)
     wanted = pa.schema([("id", pa.int64()), ("key", pa.binary()), ("topic", pa.string()),
                         ("timestamp", pa.timestamp("us", "UTC"))])

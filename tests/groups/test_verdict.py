@@ -163,7 +163,7 @@ def test_records_read_by_an_unaware_fenced_member_are_no_fault_of_later_owners()
     assert dict(found.repeated_for) == {"lost": 20, "revoked": 5}
 
 
-def test_another_client_that_gives_early_is_not_held_against_the_group():
+def test_records_returned_early_by_another_client_are_no_fault_of_the_group():
     def group(**more) -> Verdict:
         return verdict(owner("a", 0, read(1, 0, 9), commit(3.4, 10), *ended(3.5, "revoked"), **more),
                        owner("b", 3, read(4, 5, 19)))

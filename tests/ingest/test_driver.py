@@ -192,7 +192,7 @@ def simulate(world: World, seed: int, **more: Any) -> None:
 
 @pytest.mark.parametrize("seeds", [range(SEEDS), pytest.param(range(SEEDS, 600), marks=[
     pytest.mark.slow, pytest.mark.timeout(1200)])], ids=["few", "many"])
-def test_each_record_is_there_once_whatever_is_killed(tmp_path: Path, seeds: range):
+def test_each_record_is_written_once_after_any_kill(tmp_path: Path, seeds: range):
     for seed in seeds:
         folder = tmp_path / str(seed)
         try:

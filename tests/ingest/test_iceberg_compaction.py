@@ -264,7 +264,7 @@ def test_a_table_with_ids_of_rows_is_refused(world: IcebergWorld, monkeypatch: p
 
 
 @pytest.mark.parametrize("bug", ["twice", "lost", "append"])
-def test_what_pyiceberg_stages_is_checked(world: IcebergWorld, monkeypatch: pytest.MonkeyPatch, bug: str):
+def test_changes_staged_by_pyiceberg_are_checked(world: IcebergWorld, monkeypatch: pytest.MonkeyPatch, bug: str):
     from pyiceberg.table.update.snapshot import _OverwriteFiles, _SnapshotProducer
 
     if bug == "twice":

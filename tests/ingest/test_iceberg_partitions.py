@@ -137,7 +137,7 @@ def test_the_names_of_new_partitions_are_icebergs(cluster: EmbeddedCluster, tmp_
     assert names == ["at_month", "id_bucket_16", "name_trunc_4", "day_year"]
 
 
-def test_partitions_that_a_footer_does_not_tell(cluster: EmbeddedCluster, tmp_path: Path):
+def test_partition_values_that_the_footer_lacks(cluster: EmbeddedCluster, tmp_path: Path):
     """Parquet has no bounds for a text of more than 4 KiB: the partition would become null."""
     texts = ["x" * 5000, "y" * 5000, "", None]
     name = one_table.topic(cluster, *({"p": text, "a": n} for n, text in enumerate(texts)))

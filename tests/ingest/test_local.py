@@ -115,7 +115,7 @@ def count(path: Path) -> tuple[int, int]:
     return found[0]
 
 
-def test_a_bad_record_fails_the_run_where_it_is_to(cluster: Any, topic: str, tmp_path: Path):
+def test_with_bad_records_fail_a_bad_record_fails_the_run(cluster: Any, topic: str, tmp_path: Path):
     fill(cluster, topic, 200)
     with Ingestion(options(cluster, topic, tmp_path, bad_records="fail"), LocalRunner(1)) as ingestion, \
             pytest.raises(BadRecordError, match=(

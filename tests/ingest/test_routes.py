@@ -108,7 +108,7 @@ def simulate(folder: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seeds", [range(SEEDS), pytest.param(range(SEEDS, 600), marks=[
     pytest.mark.slow, pytest.mark.timeout(1200)])], ids=["few", "many"])
-def test_each_record_is_in_its_table_once_whatever_is_killed(tmp_path: Path, seeds: range):
+def test_each_record_is_in_its_table_once_after_any_kill(tmp_path: Path, seeds: range):
     for seed in seeds:
         try:
             simulate(tmp_path / str(seed), seed)

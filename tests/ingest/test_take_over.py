@@ -180,7 +180,7 @@ def test_a_damaged_file_of_the_take_over(checkpoint: Checkpoint):
         checkpoint.take_over().progress()
 
 
-def test_a_start_besides(tmp_path: Path):
+def test_a_start_together_with_take_over_is_refused(tmp_path: Path):
     with pytest.raises(ConfigurationError, match="starts at its offsets: remove the start"):
         IngestOptions(bootstrap_servers="h:1", topics=("t",), path=str(tmp_path), start="latest", take_over="c")
 

@@ -68,7 +68,7 @@ def given(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["year", "month", "day", "hour", "bucket", "truncate"])
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_the_values_are_those_of_pyiceberg(kind: str, name: str):
+def test_the_values_match_pyiceberg(kind: str, name: str):
     column, type_ = COLUMNS[kind]
     for width in _WIDTHS if name in ("bucket", "truncate") else (0,):
         ours = Transform(name, width)

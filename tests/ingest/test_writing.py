@@ -165,7 +165,7 @@ def test_a_value_that_is_too_long_for_a_folder_fails_the_task(tmp_path: Path, fo
 @pytest.mark.parametrize(("value", "folder"), [
     ("a b", "p=a b"), ("é€😀", "p=é€😀"), ("", "p=__HIVE_DEFAULT_PARTITION__"), (None, "p=__HIVE_DEFAULT_PARTITION__"),
     ("a/b%", "p=a%2Fb%25"), ("\n\0", "p=%0A%00"), ("x:y='z'[1]", "p=x%3Ay%3D%27z%27%5B1%5D")])
-def test_the_folders_of_partitions_are_those_of_hive(value: str | None, folder: str):
+def test_partition_folders_are_named_as_in_hive(value: str | None, folder: str):
     assert partition_folders([("p", value)]) == [folder]
 
 

@@ -116,7 +116,7 @@ def test_versions_are_the_schemas(name, low, high):
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_both_ways(name, version):
+def test_each_library_reads_the_bytes_of_the_other(name, version):
     fields = fields_of(CLASSES[name]._json)
 
     @EXAMPLES

@@ -166,7 +166,7 @@ def test_one_broker_with_an_untrusted_certificate(
         write(three, topic, range(3), count)
         ledger = Ledger(range(3))
 
-        def told() -> list[kconsumer.KafkaError]:
+        def tls_errors() -> list[kconsumer.KafkaError]:
             return [error for error in [*errors, *ledger.errors] if error.code() == KafkaError._SSL]
 
         with reader(three, "SSL", authorities, error_cb=errors.append, reconnect_backoff_max_ms=500) as consumer:
@@ -175,9 +175,9 @@ def test_one_broker_with_an_untrusted_certificate(
             becomes(authorities.other)
             three.restart(2)
             write(three, topic, range(3), count, first=count)
-            read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 5 * count and told())
+            read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 5 * count and tls_errors())
             assert ledger.next[stands_still] == count
-            assert "certificate" in told()[0].str() and "localhost" in told()[0].str()
+            assert "certificate" in tls_errors()[0].str() and "localhost" in tls_errors()[0].str()
             becomes(authorities.ours)
             three.restart(2)
             read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 6 * count)
@@ -376,7 +376,7 @@ def test_refusals_make_no_storm(cluster: KafkaCluster, authorities: SimpleNamesp
 
 
 def forms(identity: Identity, folder: Path) -> dict[str, dict[str, Any]]:
-    """The ways to say who the client is, each with secrets."""
+    """The ways to identify the client, each with secrets."""
     (folder / "own.p12").write_bytes(identity.keystore(PASSWORD))
     return {
         "pem": {"ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": identity.key_pem(PASSWORD),

@@ -21,7 +21,7 @@ class AssignorError(Exception):
 
 
 class OwnAssignor(Assignor):
-    """Partitions in turn to who wants them; members say as user data who they are."""
+    """Assigns partitions in turn to the subscribed members; user data has the identity of the member."""
 
     name = "own"
 

@@ -39,7 +39,7 @@ def test_the_least_of_both_maxima_holds():
     assert admission(None, None, Clock()).end_of({A: 0}, {A: 900}, 30, True) == {A: 30}
 
 
-def test_a_minimum_waits_for_so_many_or_so_long():
+def test_a_minimum_waits_for_the_number_or_the_delay():
     clock = Clock()
     decides = admission(None, 10, clock)
     assert decides.end_of({A: 0}, {A: 1}, None, True) == {A: 1}  # the first trigger does not wait, as in Spark's source

@@ -122,7 +122,7 @@ def test_json_whose_schema_is_inferred_from_every_partition(job: Job):
 @pytest.mark.parametrize("source", [
     {"startingTimestamp": "1"}, {"startingtimestamp": "1"},
     pytest.param({"startingOffsetsByTimestamp": "{}", "maxBytesPerTrigger": "1"}, marks=pytest.mark.slow)])
-def test_a_schema_is_inferred_whatever_the_start(job: Job, source: dict[str, str]):
+def test_a_schema_is_inferred_for_any_start(job: Job, source: dict[str, str]):
     job.write(b'{"a": 1}')
     found = plan(job.spark, job.options(decoding=Decoding("json"), source=source))
     assert found.schema is not None and found.schema.simpleString() == "struct<a:bigint>"
@@ -219,7 +219,7 @@ def test_a_bad_record_that_fails_the_run_is_named(job: Job):
 
 
 @pytest.mark.parametrize("select", [("offset",), ("1 AS one",)])
-def test_a_bad_record_fails_the_run_whatever_is_selected(job: Job, select: tuple[str, ...]):
+def test_a_bad_record_fails_the_run_for_any_selection(job: Job, select: tuple[str, ...]):
     job.write(b'{"n": 1}', b"nonsense")
     with pytest.raises(StreamingQueryException, match=r"bad record: .* \[0\] at offset 1: not valid JSON"):
         job.run(decoding=JSON, bad_records="fail", select=select)

@@ -156,7 +156,7 @@ def test_a_checkpoint_that_does_not_know_its_cluster():
     checkpoint.check(record(cluster=None), record(), "state")
 
 
-def test_bad_records_that_failed_the_runs_may_go_elsewhere():
+def test_after_failed_runs_bad_records_may_become_dead_letters():
     failing = record(decoding=Decoding("json"), bad_records="fail")
     checkpoint.check(failing, record(decoding=Decoding("json")), "state")
     checkpoint.check(failing, record(decoding=Decoding("json"), bad_records="dead-letter", dead_letters="d",

@@ -99,7 +99,7 @@ def test_bounds(asking: Callable[..., OffsetReader]):
         reader.resolve(AtOffsets(dict.fromkeys(T[:2], 0)), "o", T, start=True)
 
 
-def test_no_record_that_young(kafka: KafkaCluster):
+def test_no_record_has_so_late_a_timestamp(kafka: KafkaCluster):
     """A real Kafka, as the embedded one does not look up times."""
     kafka.create_topic("young", 2, config={"retention.ms": -1})
     kafka.produce("young", [{"value": b"x", "timestamp": 1000 * n, "partition": 0} for n in range(1, 6)])
@@ -115,7 +115,9 @@ def test_no_record_that_young(kafka: KafkaCluster):
     lenient.close()
 
 
-def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
+def test_a_failed_request_is_repeated_a_limited_number_of_times(
+    cluster: EmbeddedCluster, asking: Callable[..., OffsetReader],
+):
     denied = KafkaError.INVALID_REQUEST
     cluster.push_request_errors(LIST_OFFSETS, [denied, denied])
     assert asking().latest(KNOWN).ends["t", 0] == 5

@@ -24,7 +24,7 @@ def parse(**options: str) -> ReadOptions:
     ({"rackAware": "true", "kafka.client.rack": "there"}, "there"),
     ({"kafka.client.rack": "there"}, "there"),
 ])
-def test_which_rack(monkeypatch: pytest.MonkeyPatch, options: dict[str, str], rack: str | None):
+def test_the_rack_of_a_consumer(monkeypatch: pytest.MonkeyPatch, options: dict[str, str], rack: str | None):
     monkeypatch.setenv(VARIABLE, "here")
     assert with_rack(parse(**options)).get("client.rack") == rack
 

@@ -68,7 +68,7 @@ def same(typed: Any, sparks: Any) -> None:
     assert [row is None for row in ours] == [row is None for row in theirs]
 
 
-def test_json_is_what_from_json_makes_of_it(read: Read, kafka: KafkaCluster, topic_name: Names):
+def test_json_columns_equal_from_json(read: Read, kafka: KafkaCluster, topic_name: Names):
     topic = values(kafka, topic_name(), JSON_ROWS)
     raw = read(subscribe=topic)
     typed = read(subscribe=topic, value__format="json", value__schema=DDL)
@@ -173,7 +173,7 @@ def avro_row(n: int) -> bytes:
     return out.getvalue()
 
 
-def test_avro_is_what_from_avro_makes_of_it(read: Read, kafka: KafkaCluster, topic_name: Names):
+def test_avro_columns_equal_from_avro(read: Read, kafka: KafkaCluster, topic_name: Names):
     from pyspark.sql.avro.functions import from_avro
 
     topic = values(kafka, topic_name(), [avro_row(n) for n in range(9)])

@@ -182,5 +182,5 @@ def _check_permissions(path: Path, permissions: int | None, name: str) -> None:
     if permissions & stat.S_IWOTH:
         raise click.UsageError(f"{path} has {name}, and every user of this machine can write it {remedy}")
     if permissions & (stat.S_IRGRP | stat.S_IROTH):
-        who = "every user of this machine" if permissions & stat.S_IROTH else "its group"
-        warn(f"{path} has {name}, and {who} can read it {remedy}")
+        readers = "every user of this machine" if permissions & stat.S_IROTH else "its group"
+        warn(f"{path} has {name}, and {readers} can read it {remedy}")

@@ -344,8 +344,8 @@ class Consumer(GroupConsumer):
                     [(topic, partition, _LATEST) for topic, partition in unsure], self._limit(timeout))
             except TimeoutError:
                 answers = []
-            told = zip(unsure, answers, strict=False)
-            ends.update((where, offset) for where, (error, offset, *_) in told if not error)
+            found_ends = zip(unsure, answers, strict=False)
+            ends.update((where, offset) for where, (error, offset, *_) in found_ends if not error)
         lags: dict[tuple[str, int], int | None] = dict.fromkeys(found if partitions is None else partitions)
         for where, (at, _, _) in found.items():
             if at >= 0 and ends[where] >= 0:

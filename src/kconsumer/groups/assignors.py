@@ -337,6 +337,6 @@ def pass_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], u
         KafkaException: (_APPLICATION) its cause is the exception of `on_assignment`.
     """
     with _naming(assignor):
-        told = Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data)
+        assignment = Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data)
         result: Any = assignor.on_assignment  # AIOConsumer allows a coroutine function
-        yield from awaited(result(told, generation))
+        yield from awaited(result(assignment, generation))

@@ -276,8 +276,8 @@ class Driver:
 
     def _run(self) -> State:
         plan = self._planned()
-        what = f"{self._name}: trigger {self._number}, {sum(r.size for t in plan.tasks for r in t.ranges)} offsets"
-        self._results = self._runner.map(plan.tasks, what) if plan.tasks else ()
+        label = f"{self._name}: trigger {self._number}, {sum(r.size for t in plan.tasks for r in t.ranges)} offsets"
+        self._results = self._runner.map(plan.tasks, label) if plan.tasks else ()
         self._check_complete(plan, self._results)
         # A schema is registered before the first record with it is written: if the newest one is still the one that the
         # tasks had, no record of this trigger has a field that they did not know.

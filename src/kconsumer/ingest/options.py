@@ -204,10 +204,10 @@ class IngestOptions:
 
     def read_options(self) -> ReadOptions:
         """Return the options of reading topics."""
-        what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
+        read = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         group = {} if self.commit_group is None else {"commitOffsetsToGroup": self.commit_group}
         return ReadOptions.parse({
-            **self.source, **what, **group, "kafka.isolation.level": "read_committed",
+            **self.source, **read, **group, "kafka.isolation.level": "read_committed",
             **{f"kafka.{name}": value for name, value in self.kafka.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": self.start})
 

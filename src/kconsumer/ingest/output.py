@@ -124,13 +124,13 @@ class Output:
         fields += [self._partition_field(column, {field.name: field for field in fields}) for column in self.partitions
                    if column.function is not None]
         known = {field.name: field.type for field in fields}
-        for what, wanted in (("partition", [column.name for column in self.partitions]), ("sort", self.files.sort_by)):
+        for verb, wanted in (("partition", [column.name for column in self.partitions]), ("sort", self.files.sort_by)):
             for name in wanted:
                 if name not in known:
-                    raise configuration_error(f"cannot {what} by {name}: the columns are {', '.join(sorted(known))}")
+                    raise configuration_error(f"cannot {verb} by {name}: the columns are {', '.join(sorted(known))}")
                 if pa.types.is_nested(known[name]) or (
-                        what == "partition" and pa.types.is_binary(known[name]) and not self.hidden_partitions):
-                    raise configuration_error(f"cannot {what} by {name}: it is {known[name]}; give a column of text, "
+                        verb == "partition" and pa.types.is_binary(known[name]) and not self.hidden_partitions):
+                    raise configuration_error(f"cannot {verb} by {name}: it is {known[name]}; give a column of text, "
                                               "numbers, dates or timestamps")
         added = {column.name for column in self.partitions if column.function is not None}
         if self.hidden_partitions:

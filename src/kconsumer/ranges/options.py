@@ -219,8 +219,8 @@ def _refuse_misspelt(name: str) -> None:
 def _subscription(given: Mapping[str, str]) -> Subscription:
     chosen = [option for option in _STRATEGIES if option in given]
     if len(chosen) != 1:
-        what = f"; given are {', '.join(chosen)}" if chosen else ""
-        raise configuration_error(f"exactly one of the options {', '.join(_STRATEGIES)} is needed{what}")
+        found = f"; given are {', '.join(chosen)}" if chosen else ""
+        raise configuration_error(f"exactly one of the options {', '.join(_STRATEGIES)} is needed{found}")
     option, text = chosen[0], given[chosen[0]].strip()
     if option == "assign":
         return Subscription(assigned=values.assigned(option, text))

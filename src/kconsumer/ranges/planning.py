@@ -162,11 +162,11 @@ def _is_older(place: Place, topics_read: set[str], subscription: Subscription) -
 
 
 def _report_start(place: Place, first: int, older: bool, loss: DataLoss) -> None:
-    what = f"{names([place])} is new and begins at offset {first}"
+    text = f"{names([place])} is new and begins at offset {first}"
     if older:
-        loss.note(f"{what}: earlier records were deleted before the query read them")
+        loss.note(f"{text}: earlier records were deleted before the query read them")
     else:
-        loss.report(place, 0, what, lost=OffsetRange(*place, 0, first))
+        loss.report(place, 0, text, lost=OffsetRange(*place, 0, first))
 
 
 def _report_replaced(topic: str, begun: Offsets, end: Progress, now: TopicIds, loss: DataLoss) -> None:

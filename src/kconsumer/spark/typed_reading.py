@@ -24,9 +24,9 @@ _log = logging.getLogger("kconsumer.spark")
 class TypedRows:
     """The rows of one task."""
 
-    def __init__(self, typed: Typed, columns: tuple[str, ...], what: str) -> None:
+    def __init__(self, typed: Typed, columns: tuple[str, ...], label: str) -> None:
         self._typed = typed
-        self._what = what  # the range, for the log
+        self._label = label  # the range, for the log
         # typed.column() is checked in the second line, which mypy does not see.
         self._decoders: dict[str, Any] = {name: typed.column(name).decoder for name in ("value", "key")  # type: ignore[union-attr]
                                           if name in columns and typed.column(name) is not None}
@@ -83,8 +83,8 @@ class TypedRows:
     def end(self) -> None:
         """Log the number of dropped records."""
         if self._dropped:
-            _log.warning("%s: dropped %d records that cannot be decoded (badRecords=drop); the first is %s", self._what,
-                         self._dropped, self._first)
+            _log.warning("%s: dropped %d records that cannot be decoded (badRecords=drop); the first is %s",
+                         self._label, self._dropped, self._first)
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:

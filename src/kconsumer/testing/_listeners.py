@@ -63,10 +63,10 @@ def listener_properties(plain: str, listeners: Iterable[Listener], ports: Mappin
         return {}
     protocols = {name: "PLAINTEXT" for name in _OURS} | {listener.name: listener.protocol for listener in listeners}
     bound = [f"{listener.name}://127.0.0.1:{ports[listener.name]}" for listener in listeners]
-    told = [f"{listener.name}://{listener.host}:{ports[listener.name]}" for listener in listeners]
+    advertised = [f"{listener.name}://{listener.host}:{ports[listener.name]}" for listener in listeners]
     properties: dict[str, object] = {
         "listeners": ",".join([plain, *bound]),
-        "advertised.listeners": ",".join([plain, *told]),
+        "advertised.listeners": ",".join([plain, *advertised]),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
         "inter.broker.listener.name": "PLAINTEXT",
     }

@@ -152,8 +152,8 @@ class EmbeddedCluster:
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
         """Drop a partition's records before an offset, the new low watermark."""
-        what = f"delete records of {topic} [{partition}] before {before_offset}"
-        self._check(what, self._core.delete_records(topic, partition, before_offset))
+        action = f"delete records of {topic} [{partition}] before {before_offset}"
+        self._check(action, self._core.delete_records(topic, partition, before_offset))
 
     # Faults. Error codes are Kafka's protocol codes; -195 (librdkafka's _TRANSPORT) closes the connection instead.
 

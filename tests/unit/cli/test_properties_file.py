@@ -66,7 +66,7 @@ def written(text: str, also: str = "") -> str:
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
                           st.text(st.characters(exclude_categories=["Cs"])))))
-def test_whatever_is_written_with_escapes_is_read(pairs: list[tuple[str, str]]):
+def test_any_escaped_text_is_read(pairs: list[tuple[str, str]]):
     text = "\n".join(f"{written(name)} = {written(value)}" for name, value in pairs)
     assert [(entry.name, entry.value) for entry in read_entries(text)] == pairs
 

@@ -58,7 +58,7 @@ def test_records_come_in_order_however_they_are_taken(loop):
     settle(loop)
 
 
-def test_values_are_those_of_their_offsets(loop):
+def test_each_value_belongs_to_its_offset(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 7)}})
     for message in loop.consumer.consume(100, 0):

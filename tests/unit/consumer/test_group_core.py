@@ -317,7 +317,7 @@ def test_subscription_is_that_of_the_latest_subscribe(member):
     assert Loop().consumer.subscription() == []
 
 
-def test_paused_are_those_of_the_assignment_that_are_paused(member):
+def test_paused_returns_the_assigned_partitions_that_are_paused(member):
     give(member, 2, 0, 1)
     member.consumer.pause([TopicPartition("t", 0), TopicPartition("t", 2), TopicPartition("t", 9)])
     assert sorted(p.partition for p in member.consumer.paused()) == [0, 2]

@@ -114,77 +114,77 @@ class Brokers:
 
 
 @pytest.fixture
-def told(loop):
-    """Two partitions of which a Fetch has told that they end at 10."""
+def loop_after_fetch(loop):
+    """Two partitions of which a Fetch has reported that they end at 10."""
     loop.assign(("t", 0, 0), ("t", 1, 0))
     fetch(loop, {**at(0, 0, 2, high=10), **at(1, 0, 2, high=10)})
     return loop
 
 
 @pytest.fixture
-def brokers(told, monkeypatch):
-    made = Brokers(told)
-    monkeypatch.setattr(type(told.consumer), "_pass_time", lambda _: made.stand_still())
+def brokers(loop_after_fetch, monkeypatch):
+    made = Brokers(loop_after_fetch)
+    monkeypatch.setattr(type(loop_after_fetch.consumer), "_pass_time", lambda _: made.stand_still())
     return made
 
 
-def test_no_request_is_sent_just_after_a_fetch_has_reported(told, brokers):
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
-    told.clock.advance(WAIT_MS + 1000)
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
+def test_no_request_is_sent_just_after_a_fetch_has_reported(loop_after_fetch, brokers):
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
+    loop_after_fetch.clock.advance(WAIT_MS + 1000)
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
     assert brokers.asked == []
 
 
-def test_an_empty_answer_means_that_nothing_has_changed(told, brokers):
+def test_an_empty_answer_means_that_nothing_has_changed(loop_after_fetch, brokers):
     for _ in range(5):
-        told.clock.advance(WAIT_MS)
-        fetch(told, {})
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
+        loop_after_fetch.clock.advance(WAIT_MS)
+        fetch(loop_after_fetch, {})
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
     assert brokers.asked == []
 
 
-def test_the_brokers_are_asked_when_no_fetch_has_reported_for_a_while(told, brokers):
-    told.clock.advance(WAIT_MS + 1001)
-    assert told.consumer.lag() == {("t", 0): 100, ("t", 1): 100}
+def test_the_brokers_are_asked_when_no_fetch_has_reported_for_a_while(loop_after_fetch, brokers):
+    loop_after_fetch.clock.advance(WAIT_MS + 1001)
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 100, ("t", 1): 100}
     assert brokers.asked == [("t", 0, -1, 1), ("t", 1, -1, 1)]
-    assert told.consumer.lag(timeout=0) == {("t", 0): 10, ("t", 1): 10}
+    assert loop_after_fetch.consumer.lag(timeout=0) == {("t", 0): 10, ("t", 1): 10}
     assert len(brokers.asked) == 2
 
 
-def test_of_a_paused_partition_the_brokers_are_asked(told, brokers):
-    told.consumer.pause([TopicPartition("t", 1)])
-    told.turn()
-    fetch(told, {})
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 100}
-    told.consumer.resume([TopicPartition("t", 1)])
-    told.turn()
-    fetch(told, {})
-    assert told.consumer.lag(TopicPartition("t", 1)) == 100  # the Fetch that has it is on its way only now
-    fetch(told, at(1, 2, 2, high=30))
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 30}
+def test_of_a_paused_partition_the_brokers_are_asked(loop_after_fetch, brokers):
+    loop_after_fetch.consumer.pause([TopicPartition("t", 1)])
+    loop_after_fetch.turn()
+    fetch(loop_after_fetch, {})
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 100}
+    loop_after_fetch.consumer.resume([TopicPartition("t", 1)])
+    loop_after_fetch.turn()
+    fetch(loop_after_fetch, {})
+    assert loop_after_fetch.consumer.lag(TopicPartition("t", 1)) == 100  # the Fetch that has it is on its way only now
+    fetch(loop_after_fetch, at(1, 2, 2, high=30))
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 30}
     assert brokers.asked == [("t", 1, -1, 1)] * 2
 
 
-def test_a_watermark_counts_although_its_records_are_no_longer_wanted(told, brokers):
+def test_a_watermark_counts_although_its_records_are_no_longer_wanted(loop_after_fetch, brokers):
     """The broker does not send it again."""
-    told.consumer.seek(TopicPartition("t", 0, 1))
-    fetch(told, at(0, 2, 4, high=55))
-    told.turn()
-    assert told.consumer.lag(TopicPartition("t", 0)) == 54
+    loop_after_fetch.consumer.seek(TopicPartition("t", 0, 1))
+    fetch(loop_after_fetch, at(0, 2, 4, high=55))
+    loop_after_fetch.turn()
+    assert loop_after_fetch.consumer.lag(TopicPartition("t", 0)) == 54
     assert brokers.asked == []
 
 
-def test_without_an_answer_in_time_the_watermarks_of_the_last_fetch_count(told, brokers):
-    told.clock.advance(10_000)
+def test_without_an_answer_in_time_the_watermarks_of_the_last_fetch_count(loop_after_fetch, brokers):
+    loop_after_fetch.clock.advance(10_000)
     brokers.answering = False
-    assert told.consumer.lag(timeout=2) == {("t", 0): 10, ("t", 1): 10}
-    assert told.clock.ms >= 12_000
+    assert loop_after_fetch.consumer.lag(timeout=2) == {("t", 0): 10, ("t", 1): 10}
+    assert loop_after_fetch.clock.ms >= 12_000
 
 
-def test_a_failed_request_keeps_the_lag_of_before(told, brokers):
-    told.clock.advance(10_000)
+def test_a_failed_request_keeps_the_lag_of_before(loop_after_fetch, brokers):
+    loop_after_fetch.clock.advance(10_000)
     brokers.fields = {"offset": -1, "error_code": 29}
-    assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
+    assert loop_after_fetch.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
 
 
 def test_where_no_position_is_needed_yet_no_request_is_sent(loops, monkeypatch):

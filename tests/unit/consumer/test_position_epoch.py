@@ -102,7 +102,7 @@ def test_records_put_back_after_an_exception_keep_their_epochs(loop):
     assert position(loop) == (5, 6)
 
 
-def test_the_next_owner_does_not_hear_that_the_log_was_truncated(loop):
+def test_no_truncation_is_reported_to_the_next_owner(loop):
     """KIP-320: epoch VISIBLE ends at 3, where the next leader wrote markers only; the committed position is behind."""
     loop.assign(("t", 0, 0))
     serve(loop, records(0, 3, epoch=VISIBLE) + commit_marker(3, 1, epoch=INVISIBLE))

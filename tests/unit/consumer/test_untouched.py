@@ -110,7 +110,7 @@ def test_taking_records_at_hand_takes_one_lock_for_all(loop, way):
 
 
 @ways
-def test_once_the_first_is_taken_nothing_is_touched(loop, way):
+def test_after_the_first_record_no_shared_state_is_touched(loop, way):
     """All that was published is in the handler's own hands by then."""
     consumer = loop.consumer
     assert consumer.poll(5).offset() == 0

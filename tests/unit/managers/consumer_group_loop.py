@@ -107,7 +107,7 @@ class Member(Loop):
     def assigned(self) -> list[tuple[str, int]]:
         return sorted((p.topic, p.partition) for p in self.consumer.assignment())
 
-    def errors_told(self) -> list[int]:
+    def errors_reported(self) -> list[int]:
         """Codes of the errors that poll() hands out now; a fatal one, which it hands out for ever, once."""
         found: list[int] = []
         while (message := self.poll()) is not None:

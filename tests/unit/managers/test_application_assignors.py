@@ -191,7 +191,7 @@ def test_the_leader_asks_the_application(member, noted):
         "m1": ({"t"}, b"1", ()), "m2": ({"t"}, b"2", ())}
 
 
-def test_every_assignor_hears_its_assignment_before_on_assign(member, noted):
+def test_every_assignor_gets_its_assignment_before_on_assign(member, noted):
     lead(member, "m2", data=b"0")
     member.serve()
     (mine,) = [a["assignment"] for a in member.the(SYNC)["body"]["assignments"] if a["member_id"] == "m1"]
@@ -205,7 +205,7 @@ def test_every_assignor_hears_its_assignment_before_on_assign(member, noted):
     assert member.calls == [("assign", [("t", 0), ("t", 1), ("t", 2)])]
 
 
-def test_a_follower_hears_its_whole_assignment_after_the_revocation():
+def test_a_followers_assignor_gets_the_whole_assignment_after_the_revocation():
     class Cooperative(Noted):
         supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
 

@@ -306,7 +306,7 @@ def test_the_leader_epoch_goes_back_with_the_offset(loop):
     assert asks_again(loop, 3)
 
 
-def test_a_broker_that_is_lost_meanwhile_is_not_waited_for(loop):
+def test_a_lost_broker_is_not_waited_for(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": spoiled(0)}}, turns=4)
     loop.network.set_readiness(2, FETCH_CHANNEL, BACKOFF)

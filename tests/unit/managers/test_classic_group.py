@@ -706,7 +706,7 @@ def test_unsubscribe_commits_and_leaves(stable):
 
 
 @pytest.mark.parametrize("error", [NOT_COORDINATOR, UNKNOWN_MEMBER, LOADING])
-def test_whatever_the_answer_the_member_has_left(stable, error):
+def test_any_answer_ends_the_membership(stable, error):
     stable.consumer.unsubscribe()
     stable.turn()
     stable.refuse(LEAVE, error)

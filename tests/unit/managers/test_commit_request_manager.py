@@ -189,7 +189,7 @@ def test_the_newest_offset_of_a_partition_goes_out(group):
     assert [ticket.code for ticket in tickets] == [0, 0, 0]
 
 
-def told(offset, code=0, partition=0):
+def reported(offset, code=0, partition=0):
     return ("commit", code, [("t", partition, offset, -1, "", code)])
 
 
@@ -200,7 +200,7 @@ def test_asynchronous_commits_of_the_same_partitions_supersede_each_other(group)
     group.turn()
     assert group.asked() == {("t", 0): 6}
     group.answer_commit()
-    assert group.take_events() == [told(5), told(7), told(6)]
+    assert group.take_events() == [reported(5), reported(7), reported(6)]
     assert not group.busy
 
 
@@ -209,7 +209,7 @@ def test_a_superseded_commit_shares_the_error_of_the_newest(group):
         group.commit(("t", 0, offset), sync=False, notify=True)
     group.turn()
     group.answer_commit(TOPIC_DENIED)
-    assert group.take_events() == [told(5, TOPIC_DENIED), told(6, TOPIC_DENIED)]
+    assert group.take_events() == [reported(5, TOPIC_DENIED), reported(6, TOPIC_DENIED)]
 
 
 def test_commits_of_other_partitions_or_metadata_become_one_with_the_newest_offset_of_each_partition(group):
@@ -220,8 +220,8 @@ def test_commits_of_other_partitions_or_metadata_become_one_with_the_newest_offs
     group.turn()
     assert group.asked() == {("t", 0): 7, ("t", 1): 1, ("t", 2): 3}
     group.answer_commit()
-    assert group.take_events() == [told(5), told(1, partition=1), ("commit", 0, [
-        ("t", 0, 6, -1, "m", 0), ("t", 2, 3, -1, "", 0)]), told(7)]
+    assert group.take_events() == [reported(5), reported(1, partition=1), ("commit", 0, [
+        ("t", 0, 6, -1, "m", 0), ("t", 2, 3, -1, "", 0)]), reported(7)]
     assert not group.busy
 
 
@@ -231,7 +231,7 @@ def test_each_commit_has_the_result_of_its_own_partitions(group):
     group.commit(("t", 1, 2), ("t", 0, 6), sync=False, notify=True)
     group.turn()
     group.answer_commit({1: TOPIC_DENIED})
-    assert group.take_events() == [told(5), told(1, TOPIC_DENIED, partition=1), ("commit", TOPIC_DENIED, [
+    assert group.take_events() == [reported(5), reported(1, TOPIC_DENIED, partition=1), ("commit", TOPIC_DENIED, [
         ("t", 1, 2, -1, "", TOPIC_DENIED), ("t", 0, 6, -1, "", 0)])]
 
 
@@ -247,7 +247,7 @@ def test_a_commit_of_several_partitions_that_failed_for_one_keeps_the_results_of
     retry(group)
     assert group.asked() == {("t", 1): 1, ("t", 2): 9}
     group.answer_commit({2: TOPIC_DENIED})
-    assert group.take_events() == [told(5), told(1, partition=1), told(9, TOPIC_DENIED, partition=2)]
+    assert group.take_events() == [reported(5), reported(1, partition=1), reported(9, TOPIC_DENIED, partition=2)]
     assert not group.busy
 
 
@@ -271,7 +271,7 @@ def test_a_commit_with_a_waiting_caller_is_not_superseded(group):
     group.turn()
     group.answer_commit()
     assert ticket.code == 0
-    assert group.take_events() == [told(6)]
+    assert group.take_events() == [reported(6)]
 
 
 def test_a_commit_in_flight_that_must_be_retried_is_superseded_by_the_waiting_one(group):
@@ -284,7 +284,7 @@ def test_a_commit_in_flight_that_must_be_retried_is_superseded_by_the_waiting_on
     retry(group)
     assert group.asked() == {("t", 0): 7}
     group.answer_commit()
-    assert group.take_events() == [told(5), told(6), told(7)]
+    assert group.take_events() == [reported(5), reported(6), reported(7)]
 
 
 def test_a_stream_of_commits_keeps_the_backoff(group):
@@ -307,12 +307,12 @@ def test_each_of_the_commits_that_wait_as_one_is_reported_at_its_own_deadline(gr
     for second in range(46):
         group.commit(("t", 0, 6 + second), sync=False, notify=True)
         group.advance(1000)
-    assert group.take_events() == [told(5, WAIT_COORD), told(6, WAIT_COORD), told(7, WAIT_COORD)]
+    assert group.take_events() == [reported(5, WAIT_COORD), reported(6, WAIT_COORD), reported(7, WAIT_COORD)]
     group.find()
     retry(group)
     assert group.asked() == {("t", 0): 51}
     group.answer_commit()
-    assert [told(offset) for offset in range(9, 52)] == group.take_events()[-43:]
+    assert [reported(offset) for offset in range(9, 52)] == group.take_events()[-43:]
 
 
 def test_the_loop_wakes_for_the_oldest_of_the_commits_that_wait_as_one(group):
@@ -495,7 +495,7 @@ def test_an_older_one_that_is_retried_goes_out_as_part_of_a_newer_one(group):
     retry(group)
     assert group.asked() == {("t", 0): 6, ("t", 1): 5}
     group.answer_commit()
-    assert group.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0), ("t", 1, 5, -1, "", 0)]), told(6)]
+    assert group.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0), ("t", 1, 5, -1, "", 0)]), reported(6)]
 
 
 def test_a_newer_one_joins_an_older_one_in_backoff(group):

@@ -39,14 +39,14 @@ def commit(consumer: Any, *offsets: tuple[int, int]) -> None:
 
 
 @pytest.fixture
-def told() -> list[Any]:
+def reported() -> list[Any]:
     return []
 
 
 @pytest.fixture
-def settings(told: list[Any]) -> dict[str, Any]:
+def settings(reported: list[Any]) -> dict[str, Any]:
     def on_commit(error: Any, partitions: list[TopicPartition]) -> None:
-        told.append((error and error.code(), [(p.partition, p.offset) for p in partitions]))
+        reported.append((error and error.code(), [(p.partition, p.offset) for p in partitions]))
 
     return {"enable_auto_commit": False, "on_commit": on_commit}
 
@@ -61,7 +61,7 @@ def stable(settings: dict[str, Any]) -> GroupLoop:
 # -- classic
 
 
-def test_a_leave_waits_for_every_commit_made_before(stable, told):
+def test_a_leave_waits_for_every_commit_made_before(stable, reported):
     commit(stable.consumer, (0, 5))
     stable.turn()
     commit(stable.consumer, (1, 6))
@@ -73,7 +73,7 @@ def test_a_leave_waits_for_every_commit_made_before(stable, told):
     assert answer_commit(stable) == {1: 6}
     stable.the(LEAVE)
     stable.serve()
-    assert told == [(None, [(0, 5)]), (None, [(1, 6)])]
+    assert reported == [(None, [(0, 5)]), (None, [(1, 6)])]
 
 
 def test_a_commit_that_must_be_retried_holds_up_the_leave(stable):
@@ -87,7 +87,7 @@ def test_a_commit_that_must_be_retried_holds_up_the_leave(stable):
     stable.the(LEAVE)
 
 
-def test_a_join_waits_for_commits_made_in_on_revoke(settings, told):
+def test_a_join_waits_for_commits_made_in_on_revoke(settings, reported):
     loop = GroupLoop(**settings)
     loop.stable(None, "t", revoke=lambda consumer, _: commit(consumer, (0, 5), (1, 6)))
     loop.heartbeat(REBALANCE)
@@ -97,7 +97,7 @@ def test_a_join_waits_for_commits_made_in_on_revoke(settings, told):
     assert answer_commit(loop) == {0: 5, 1: 6}
     loop.the(JOIN)
     loop.serve()
-    assert told == [(None, [(0, 5), (1, 6)])]
+    assert reported == [(None, [(0, 5), (1, 6)])]
 
 
 def test_a_join_that_revokes_nothing_waits_too(settings):
@@ -112,7 +112,7 @@ def test_a_join_that_revokes_nothing_waits_too(settings):
     loop.the(JOIN)
 
 
-def test_a_commit_made_while_leaving_from_a_parked_join_is_stored_in_the_new_generation(settings, told):
+def test_a_commit_made_while_leaving_from_a_parked_join_is_stored_in_the_new_generation(settings, reported):
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", **settings)
     loop.stable()
     loop.heartbeat(REBALANCE)
@@ -128,10 +128,10 @@ def test_a_commit_made_while_leaving_from_a_parked_join_is_stored_in_the_new_gen
     assert answer_commit(loop) == {0: 5}
     loop.the(LEAVE)
     loop.serve()
-    assert told == [(None, [(0, 5)])]
+    assert reported == [(None, [(0, 5)])]
 
 
-def test_the_time_of_a_leave_counts_from_the_end_of_on_revoke(settings, told):
+def test_the_time_of_a_leave_counts_from_the_end_of_on_revoke(settings, reported):
     loop = GroupLoop(**settings)
 
     def linger(consumer: Any, _: Any) -> None:
@@ -144,10 +144,10 @@ def test_the_time_of_a_leave_counts_from_the_end_of_on_revoke(settings, told):
     assert answer_commit(loop) == {0: 5}
     loop.the(LEAVE)
     loop.serve()
-    assert told == [(None, [(0, 5)])]
+    assert reported == [(None, [(0, 5)])]
 
 
-def test_commits_that_a_leave_had_no_time_for_are_reported_and_logged(settings, told, caplog):
+def test_commits_that_a_leave_had_no_time_for_are_reported_and_logged(settings, reported, caplog):
     loop = GroupLoop(**settings)
     loop.stable()
     commit(loop.consumer, (0, 5))
@@ -162,12 +162,12 @@ def test_commits_that_a_leave_had_no_time_for_are_reported_and_logged(settings, 
             for request in loop.sent(HEARTBEAT):
                 loop.network.answer(request["id"], bytes(7))
         loop.serve()
-    assert told == [(KafkaError._TIMED_OUT, [(0, 5)])]
+    assert reported == [(KafkaError._TIMED_OUT, [(0, 5)])]
     assert "asynchronous commit failed" in caplog.text
     assert "not committed before the deadline: the coordinator is loading the group's offsets" in caplog.text
 
 
-def test_a_commit_that_was_answered_while_the_process_stood_still_is_stored(stable, told):
+def test_a_commit_that_was_answered_while_the_process_stood_still_is_stored(stable, reported):
     """The response lies in the socket when the process goes on, after the deadline of the leave."""
     commit(stable.consumer, (0, 5))
     stable.consumer.unsubscribe()
@@ -175,7 +175,7 @@ def test_a_commit_that_was_answered_while_the_process_stood_still_is_stored(stab
     stable.clock.advance(SESSION_MS)
     assert answer_commit(stable) == {0: 5}
     stable.serve()
-    assert told == [(None, [(0, 5)])]
+    assert reported == [(None, [(0, 5)])]
 
 
 def test_a_leave_without_an_answer_is_logged(stable, caplog):
@@ -206,7 +206,7 @@ def test_a_static_member_that_missed_a_generation_loses_its_partitions(settings)
     assert join["body"]["member_id"] == "m1"
 
 
-def test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked_since(settings, told):
+def test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked_since(settings, reported):
     """The commits of what unsubscribe() revoked are open when the JoinGroup is answered: others may own that by now."""
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
     loop.stable()
@@ -226,7 +226,7 @@ def test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked
         answer_commit(loop, ILLEGAL_GENERATION)
         loop.advance(1000)
     loop.serve()
-    assert told == [(ILLEGAL_GENERATION, [(0, 5)])]
+    assert reported == [(ILLEGAL_GENERATION, [(0, 5)])]
 
 
 def test_a_static_member_that_missed_no_generation_keeps_its_partitions(settings):
@@ -246,7 +246,7 @@ def member(settings: dict[str, Any]) -> Member:
     return Member(**settings)
 
 
-def test_a_leave_of_the_consumer_protocol_waits_for_every_commit(member, told):
+def test_a_leave_of_the_consumer_protocol_waits_for_every_commit(member, reported):
     member.join(assignment={T: [0, 1]})
     commit(member.consumer, (0, 5))
     member.consumer.unsubscribe()
@@ -255,11 +255,11 @@ def test_a_leave_of_the_consumer_protocol_waits_for_every_commit(member, told):
     assert answer_commit(member) == {0: 5}
     assert member.beat()["body"]["member_epoch"] == LEFT
     member.poll()
-    assert told == [(None, [(0, 5)])]
+    assert reported == [(None, [(0, 5)])]
 
 
 @pytest.mark.parametrize("error", [0, STALE_EPOCH])
-def test_a_revocation_is_acknowledged_after_commits_made_in_on_revoke(member, told, error):
+def test_a_revocation_is_acknowledged_after_commits_made_in_on_revoke(member, reported, error):
     member.join(assignment={T: [0, 1]})
     member.consumer.subscribe(["t"], on_revoke=lambda consumer, _: commit(consumer, (1, 6)))
     member.advance(INTERVAL_MS)
@@ -275,10 +275,10 @@ def test_a_revocation_is_acknowledged_after_commits_made_in_on_revoke(member, to
         assert answer_commit(member) == {1: 6}
     assert owned(member.beat()) == {T: [0]}
     member.poll()
-    assert told == [(None, [(1, 6)])]
+    assert reported == [(None, [(1, 6)])]
 
 
-def test_a_commit_made_before_its_partition_is_revoked_survives_a_newer_epoch(member, told):
+def test_a_commit_made_before_its_partition_is_revoked_survives_a_newer_epoch(member, reported):
     """Until the revocation is acknowledged the partition belongs to this member, also inside of on_revoke."""
     member.join(assignment={T: [0, 1]})
     commit(member.consumer, (1, 6))
@@ -289,10 +289,10 @@ def test_a_commit_made_before_its_partition_is_revoked_survives_a_newer_epoch(me
     member.advance(1500)
     assert answer_commit(member) == {1: 6}
     member.reconcile()
-    assert told == [(None, [(1, 6)])]
+    assert reported == [(None, [(1, 6)])]
 
 
-def test_close_gives_the_leave_of_an_unsubscribe_its_own_time_only(settings, told):
+def test_close_gives_the_leave_of_an_unsubscribe_its_own_time_only(settings, reported):
     """The leave waits for a commit that the coordinator does not answer, and unsubscribe() allows it a session."""
     loop = GroupLoop(**settings)
     loop.stable()
@@ -300,4 +300,4 @@ def test_close_gives_the_leave_of_an_unsubscribe_its_own_time_only(settings, tol
     loop.consumer.unsubscribe()
     loop.turn()
     loop.consumer.close(2)
-    assert told == [(KafkaError._TIMED_OUT, [(0, 5)])]
+    assert reported == [(KafkaError._TIMED_OUT, [(0, 5)])]

@@ -47,7 +47,7 @@ def member():
 
 
 @pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, STALE_EPOCH])
-def test_the_membership_hears_of_a_fence(member, error):
+def test_a_fence_is_reported_to_the_membership(member, error):
     member.commit(("t", 0, 5))
     member.turn()
     assert member.take_fence() == 0
@@ -124,7 +124,7 @@ def test_a_commit_that_waited_through_an_unreported_fence(member):
     assert member.requests(OFFSET_COMMIT) == []
 
 
-def test_a_members_commit_is_not_sent_as_nobodys_after_it_left(member):
+def test_a_members_commit_is_not_sent_without_membership_after_it_left(member):
     ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
     member.turn()
     member.answer_commit(LOADING)
@@ -208,7 +208,7 @@ def test_a_departing_commit_is_known_until_it_is_answered(member):
     assert member.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0)])]
 
 
-def test_a_departing_commit_of_nothing_is_over_at_once(member):
+def test_an_empty_departing_commit_ends_at_once(member):
     member.commit_departing([])
     member.commit_departing([("t", 0, INVALID)])
     assert not member.held
@@ -381,7 +381,7 @@ def test_a_loss_ends_a_departing_commit_that_waits(member):
     assert not member.held
 
 
-def test_a_departing_commit_without_membership_is_over_at_once(member):
+def test_a_departing_commit_without_membership_ends_at_once(member):
     member.be_fenced()
     member.commit_departing([("t", 0, 5)])
     assert not member.held

@@ -82,7 +82,7 @@ def test_unstable_offsets_are_fine_for_read_uncommitted():
     assert not group.one(OFFSET_FETCH)["body"]["require_stable"]
 
 
-def test_all_that_wait_are_one_question(group):
+def test_all_waiting_partitions_share_one_request(group):
     group.assign(*[("t", n, INVALID) for n in range(8)])
     for _ in range(3):
         group.turn()

@@ -251,7 +251,7 @@ def test_topics_that_may_not_be_seen_are_left_out(member):
     member.subscribe("t", "u")
     member.settle()
     assert member.beat()["body"]["subscribed_topic_names"] == ["t"]
-    assert member.errors_told() == [TOPIC_REFUSED]
+    assert member.errors_reported() == [TOPIC_REFUSED]
     member.reply(member.beat(), assignment={})
     member.acknowledge()
     member.topics["u"].error = 0
@@ -268,7 +268,7 @@ def test_a_subscribed_topic_that_does_not_exist_yet_is_not_an_error(member):
     member.settle()
     assert member.beat()["body"]["subscribed_topic_names"] == ["later", "t"]
     member.reply(member.beat(), assignment={})
-    assert member.errors_told() == []
+    assert member.errors_reported() == []
 
 
 def test_a_refused_topic_is_reported_once_and_the_member_stays(member):
@@ -280,7 +280,7 @@ def test_a_refused_topic_is_reported_once_and_the_member_stays(member):
             member.advance(100)
             member.settle()
         member.refuse(member.beat(), TOPIC_REFUSED)
-    assert member.errors_told() == [TOPIC_REFUSED]
+    assert member.errors_reported() == [TOPIC_REFUSED]
     assert member.assigned == [("t", 0)]
     member.advance(1300)
     member.settle()
@@ -477,7 +477,7 @@ def test_a_target_equal_to_the_owned_partitions_is_acknowledged(member):
     member.settle()
     assert owned(member.beat()) == {T: [0]}
     member.acknowledge(2)
-    assert member.errors_told() == []
+    assert member.errors_reported() == []
     assert member.serve() == []
     member.advance(INTERVAL_MS)
     assert member.beat()["body"]["member_epoch"] == 2
@@ -660,8 +660,8 @@ def test_permanent_group_errors_are_fatal(member, code):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.refuse(member.beat(), code, "because")
-    told = member.errors_told() + member.serve()
-    assert code in told
+    reported = member.errors_reported() + member.serve()
+    assert code in reported
     assert member.calls[1:] == [("lost", [("t", 0)])]
     member.settle()
     member.advance(20_000)

@@ -52,7 +52,7 @@ def test_every_version_finds_it(group, version):
     assert ticket.code == 0
 
 
-def test_many_needs_are_one_question(group):
+def test_many_needs_share_one_request(group):
     group.assign(("t", 0, -1001))
     group.commit(("t", 1, 5))
     group.committed(("t", 2))

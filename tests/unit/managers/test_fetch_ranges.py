@@ -26,13 +26,13 @@ def ranges(loops, *spans, **settings):
     return loop
 
 
-def test_a_short_range_is_asked_for_as_such(loops):
+def test_a_short_range_is_requested_with_a_small_limit(loops):
     loop = ranges(loops, (50, 150))
     assert asked(loop.one(FETCH)) == {0: 125 * KIB + BATCH}
 
 
 @pytest.mark.parametrize("span", [(0, None), (0, 1 << 40), (0, 9000)])
-def test_whatever_is_not_known_to_be_short_is_asked_for_in_full(loops, span):
+def test_a_range_of_unknown_or_long_length_is_requested_in_full(loops, span):
     """A long range pays no round trip for it."""
     assert asked(ranges(loops, span).one(FETCH)) == {0: MOST}
 

@@ -712,7 +712,7 @@ def test_the_end_after_invisible_records_is_reported(loops):
 # -- watermarks
 
 
-def test_watermarks_are_those_of_the_last_fetch(loop):
+def test_watermarks_come_from_the_last_fetch(loop):
     loop.assign(("t", 0, 3))
     loop.fetched(loop.one(FETCH), {0: {"high_watermark": 50, "last_stable_offset": 40, "log_start_offset": 2}})
     _, _, low, high, stable, fetched, _ = loop.consumer._position("t", 0)
@@ -739,7 +739,7 @@ def test_a_new_topic_id_in_a_session_forgets_the_old_one(loop):
 
 
 @pytest.mark.parametrize("topic_id", [T1, NO_ID], ids=["by id", "by name"])
-def test_it_is_known_by_which_topic_id_was_fetched(loop, topic_id):
+def test_a_position_has_the_topic_id_of_its_fetch(loop, topic_id):
     loop.topics["t"].topic_id = topic_id
     loop.assign(("t", 0, 0))
     assert loop.consumer._position("t", 0)[6] is None

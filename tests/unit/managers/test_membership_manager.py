@@ -185,7 +185,7 @@ def test_a_callback_that_takes_too_long_loses_its_partitions(stable):
     assert stable.calls[1:] == [("lost", ALL)]
 
 
-def test_unsubscribing_after_that_is_enough(stable):
+def test_unsubscribing_after_max_poll_interval_loses_all_partitions(stable):
     for _ in range(POLL_MS // HEARTBEAT_MS - 1):
         stable.heartbeat()
     stable.advance(HEARTBEAT_MS)
@@ -275,7 +275,7 @@ def test_a_member_with_patterns_looks_for_new_topics_before_it_joins_again(membe
     assert topics_joined(member) == ["t", "tab"]
 
 
-def test_news_of_a_moment_ago_are_fresh_enough(member):
+def test_metadata_of_a_moment_ago_is_fresh_enough(member):
     member.stable(None, "^t")
     member.topics["tab"] = Topic({0: (1, 5)}, bytes(15) + b"b")
     member.refresh()
@@ -284,7 +284,7 @@ def test_news_of_a_moment_ago_are_fresh_enough(member):
     assert topics_joined(member) == ["t", "tab"]
 
 
-def test_without_patterns_a_join_waits_for_no_news(stable):
+def test_without_patterns_a_join_waits_for_no_metadata(stable):
     stable.heartbeat(REBALANCE)
     stable.serve()
     assert stable.sent(METADATA) == []

@@ -87,7 +87,7 @@ def test_the_loop_sleeps_between_two_questions(loop, state):
     assert loop.network.timeout_ms >= 300 or loop.requests(METADATA)
 
 
-def test_a_fetch_that_keeps_failing_does_not_ask_more(loop):
+def test_a_fetch_that_keeps_failing_requests_no_more_metadata(loop):
     """Its leader in metadata denies to be one, for a long time."""
     def deny():
         for request in loop.requests(FETCH):
@@ -122,7 +122,7 @@ def test_a_topic_that_appears_is_read_at_the_next_answer_and_the_others_asked_fo
     assert min(gaps(times)) <= 120
 
 
-def test_an_error_that_changes_is_news(loop):
+def test_a_different_error_is_reported_again(loop):
     until_slow(loop)
     loop.topics["gone"] = Topic({0: (-1, 0)}, topic_id=T2)
     assert min(gaps(sent_in(loop, 1500))) <= 120

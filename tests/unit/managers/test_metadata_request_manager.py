@@ -449,7 +449,7 @@ def test_a_broker_too_old_for_metadata_is_reported(loop):
     assert UNSUPPORTED in loop.serve()
 
 
-def test_the_news_that_the_fetcher_wants_is_asked_for_in_the_same_turn(loop):
+def test_metadata_that_the_fetcher_needs_is_requested_in_the_same_turn(loop):
     """A connection that fails is noticed by FetchSender; nothing else would wake the loop."""
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3)}})
@@ -536,7 +536,7 @@ def test_list_topics_fails_when_the_consumer_closes(loop):
     assert after.code == DESTROY
 
 
-def test_questions_end_when_memory_does(loop):
+def test_calls_end_when_memory_runs_out(loop):
     topics = inside.ask_topics(loop.consumer)
     offsets = inside.ask_offsets(loop.consumer, [("t", 0, -1)])
     loop.turn()

@@ -68,7 +68,7 @@ def test_by_duration_asks_for_the_time(loops):
     assert before <= asked <= int(time.time() * 1000) - 3600_000
 
 
-def test_by_duration_begins_at_the_end_where_nothing_is_that_young(loops):
+def test_by_duration_begins_at_the_end_if_all_records_are_older(loops):
     loop = loops(auto_offset_reset="by_duration:PT1H")
     assign(loop, ("t", 0, INVALID))
     loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"offset": -1})

@@ -168,7 +168,7 @@ def test_the_script_throttles(network, delegate, clock):
 # -- over sockets ------------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_connection_fails_bound_requests_and_keeps_those_for_any_node(clock):
+def test_a_refused_connection_fails_bound_requests_and_keeps_requests_for_any_node(clock):
     port = unused_port()
     driver = NetworkDriver([("127.0.0.1", port)], clock)
     driver.add(3, cookie=1, node=-2, timeout_ms=60000)

@@ -33,7 +33,7 @@ def test_plain_sends_the_user_and_the_password(username, password):
     assert talk.step(b"") == ("done", b"", "")
 
 
-def test_plain_believes_no_message():
+def test_plain_accepts_no_message_of_the_broker():
     talk = conversation("PLAIN")
     talk.step()
     assert talk.step(b"x")[0] == "failed"
@@ -57,7 +57,7 @@ def test_the_rfcs_own_conversation():
 @pytest.mark.parametrize("mechanism", KINDS)
 @settings(max_examples=25, deadline=None)
 @given(username=words, password=words, salt=st.binary(min_size=1, max_size=64), more=st.integers(0, 200))
-def test_client_and_server_convince_each_other(mechanism, username, password, salt, more):
+def test_client_and_server_authenticate_each_other(mechanism, username, password, salt, more):
     server = ScramServer(KINDS[mechanism], username.encode(), password.encode(), 4096 + more, salt)
     talk = conversation(mechanism, username.encode(), password.encode())
     assert talk.name == mechanism
@@ -76,12 +76,12 @@ def test_another_password_is_refused(mechanism):
     assert talk.step(answer) == ("failed", b"", "the broker refused: invalid-proof")
 
 
-def test_each_conversation_has_a_nonce_of_its_own():
+def test_each_conversation_has_its_own_nonce():
     nonces = {conversation("SCRAM-SHA-256").step()[1] for _ in range(50)}
     assert len(nonces) == 50
 
 
-def test_a_server_that_does_not_know_the_password_is_not_believed():
+def test_a_server_that_does_not_know_the_password_is_rejected():
     server = ScramServer("sha256", b"user", b"pencil")
     talk = conversation("SCRAM-SHA-256")
     talk.step(server.first(talk.step()[1]))

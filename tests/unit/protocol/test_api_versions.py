@@ -94,7 +94,7 @@ def test_a_body_that_does_not_parse():
     assert "field error_code" in detail
 
 
-def test_ranges_that_are_none_and_unknown_numbers_are_not_offered():
+def test_invalid_ranges_and_unknown_numbers_are_not_offered():
     versions = table((FETCH, 5, 4), (METADATA, -3, 2), (-7, 0, 1), (127, 0, 2), (128, 0, 2), (32767, 0, 2))
     assert [versions.range(key) for key in (FETCH, METADATA, -7, 128, 32767)] == [(-1, -1)] * 5
     assert versions.range(127) == (0, 2)

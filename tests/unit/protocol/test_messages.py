@@ -69,7 +69,7 @@ def test_a_tagged_field_with_a_length_of_several_bytes():
     assert codecs.decode("FetchResponse", 16, data)[0]["node_endpoints"] == endpoints
 
 
-def test_values_that_do_not_fit_are_the_tests_mistake():
+def test_values_and_names_outside_the_schema_raise():
     with pytest.raises(OverflowError):
         codecs.encode("FetchRequest", 12, {"max_wait_ms": 2**31})
     with pytest.raises(KeyError):

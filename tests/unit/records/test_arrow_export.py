@@ -310,7 +310,7 @@ def test_duckdb(by_pyarrow):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=30), st.none() | st.binary(max_size=30)), max_size=80),
        st.sampled_from(CODECS), st.data())
-def test_whatever_was_decoded_is_exported(pairs, codec, data):
+def test_any_decoded_records_are_exported(pairs, codec, data):
     arena = decoded(batch([(i, i, k, v, []) for i, (k, v) in enumerate(pairs)], codec=codec))
     start = data.draw(st.integers(0, len(pairs)))
     stop = data.draw(st.integers(start, len(pairs)))

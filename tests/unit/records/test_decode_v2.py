@@ -374,7 +374,7 @@ def test_raw_snappy_without_the_java_framing():
 
 
 @pytest.mark.parametrize("codec", [NONE, ZSTD])
-def test_a_record_with_more_headers_than_allowed_fails_and_those_before_it_are_kept(codec):
+def test_a_record_with_more_headers_than_allowed_fails_and_earlier_records_are_kept(codec):
     headers = [(b"h", None)] * 4
     records = [(0, 0, None, b"a", headers[:3]), (1, 0, None, b"b", headers), (2, 0, None, b"c", [])]
     rows, report = decode(batch(records, codec=codec), max_record_headers=4)

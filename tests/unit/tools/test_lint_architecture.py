@@ -246,7 +246,7 @@ def test_an_import_of_a_room_from_above_is_found(tree: Tree, path: str, line: st
     assert tree.only() == f"src/kconsumer/{path}:1: layer: {text}"
 
 
-def test_the_face_imports_rooms_and_a_program_imports_whatever_it_needs(tree: Tree) -> None:
+def test_the_face_imports_rooms_and_a_program_imports_any_module(tree: Tree) -> None:
     tree.write("src/kconsumer/__init__.py", "from kconsumer.consumer import Consumer\n")
     tree.write("src/kconsumer/consumer/__init__.py", "import kconsumer._core.network.clock\n")
     tree.write("src/kconsumer/spark/ingest/__init__.py", "from kconsumer.consumer import Consumer\n")

@@ -33,7 +33,7 @@ def wheel(tmp_path):
     return path
 
 
-def test_the_sizes_are_those_of_the_file_and_of_its_contents(wheel_size, wheel):
+def test_the_sizes_of_the_file_and_of_its_contents(wheel_size, wheel):
     compressed, installed = wheel_size.sizes(wheel)
     assert compressed == wheel.stat().st_size / 1e6 < 0.1
     assert 1.0 < installed < 1.01

@@ -735,7 +735,7 @@ def test_a_branch_is_found_by_its_full_name_then_an_alias_then_its_short_name():
         assert bad == {} and {name for name, value in rows[0]["u"].items() if value == {"x": 5}} == {column}
 
 
-def test_lost_fields_of_a_union_are_those_of_the_branch_that_is_read():
+def test_lost_fields_of_a_union_concern_the_branch_that_is_read():
     small, large = ({"type": "record", "name": "T", "namespace": space, "fields": fields}
                     for space, fields in (("a", [field("x", "int")]), ("b", [field("x", "int"), field("y", "int")])))
     schema = read_schema(["null", small, large])
@@ -787,7 +787,7 @@ def test_items_fill_no_more_cells_than_their_bytes_earn():
     assert len(decoded(skipped, [varint(65_536) + b"\0"] * 300)[1]) == 43
 
 
-def test_items_that_earn_their_cells_are_read_whatever_their_number():
+def test_any_number_of_items_with_enough_bytes_is_read():
     wide = record(*(field(f"f{k}", "long") for k in range(50)), name="i")
     items = [{f"f{k}": k for k in range(50)}] * 2_000
     rows = encoded({"type": "array", "items": wide}, items) * 300   # 30 million cells

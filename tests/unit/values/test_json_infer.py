@@ -70,7 +70,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(JSON, min_size=1, max_size=6))
-def test_whatever_was_looked_at_decodes(values):
+def test_every_value_used_for_inference_decodes(values):
     rows = [json.dumps(value).encode() for value in values]
     decoder = Json.infer(rows)
     made = decoder.decode(rows)

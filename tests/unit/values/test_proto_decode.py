@@ -716,7 +716,7 @@ def test_required_fields_are_checked_when_the_row_is_whole(data, wanted):
 
 
 @pytest.mark.parametrize("name", sorted(known_files()))
-def test_known_files_are_those_of_their_library(name):
+def test_known_files_match_their_library(name):
     module = pytest.importorskip(name.removesuffix(".proto").replace("/", ".") + "_pb2", reason="not installed")
     ours, theirs = (_read_set(file_set_of([data]))[0] for data in (known_files()[name],
                                                                    module.DESCRIPTOR.serialized_pb))

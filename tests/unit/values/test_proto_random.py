@@ -59,7 +59,7 @@ def test_damaged_as_google_protobuf_reads_them(draw):
 
 @relaxed
 @given(seeds)
-def test_some_columns_are_those_of_the_whole(draw):
+def test_chosen_columns_equal_the_columns_of_a_full_decode(draw):
     cls = random_class(draw, required=False)  # a row may lack one of the columns that are not chosen
     rows = [random_bytes(draw, cls) for _ in range(4)]
     whole = Protobuf(cls)

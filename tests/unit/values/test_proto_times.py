@@ -64,7 +64,7 @@ def test_digits_of_times_are_cut_off_on_request():
     ids=str,
 )
 @pytest.mark.parametrize("unit", ["s", "ns"])
-def test_times_that_are_none(times, unit):
+def test_times_out_of_range_are_bad_rows(times, unit):
     cls = one(*TIMES)
     assert decoded(Protobuf(cls, unit=unit), [cls(**times).SerializeToString()])[1] == {
         0: "the number does not fit the type"

@@ -71,7 +71,7 @@ def test_an_error_lists_the_missing_schemas_and_keeps_the_fetched_ones():
     assert set(registry.schemas([3, 4, 5])) == {3, 4, 5}
 
 
-def test_threads_wait_for_one_question():
+def test_threads_wait_for_one_request():
     entered, leave = threading.Event(), threading.Event()
 
     class Slow(Client):
@@ -154,7 +154,7 @@ def test_a_call_asks_for_at_most_1000_schemas_and_the_next_call_goes_on():
 
 
 @pytest.mark.parametrize("code", [None, 404, -1])
-def test_a_404_that_is_not_the_registry_s_is_an_error(code):
+def test_a_404_of_another_server_is_an_error(code):
     client = Client(failures=[Failure(404, code)] * 9)
     registry = SchemaRegistry(client)
     with pytest.raises(RegistryError, match="cannot fetch schema 1 from the schema registry: status 404"):
@@ -178,7 +178,7 @@ def test_the_newest_is_asked_for_each_time():
         registry.newest("t")
 
 
-def test_a_client_that_is_not_one_of_a_registry():
+def test_an_object_that_is_not_a_registry_client():
     with pytest.raises(TypeError, match="not str"):
         SchemaRegistry("http://localhost:8081")
     with pytest.raises(RegistryError, match="get_schema_by_guid"):
@@ -186,7 +186,7 @@ def test_a_client_that_is_not_one_of_a_registry():
     assert SchemaRegistry(type("Least", (), {"get_schema": lambda self, id_: "text"})()).schemas([1])[1].text == "text"
 
 
-def test_the_child_of_a_fork_asks_by_a_client_of_its_own(monkeypatch):
+def test_a_forked_child_uses_its_own_registry_client(monkeypatch):
     client = Client({1: Schema("one")})
     registry = SchemaRegistry(client)
     before = registry.lookup

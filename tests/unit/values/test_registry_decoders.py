@@ -149,7 +149,7 @@ def test_a_decoder_that_was_resolved_stays_so():
     assert decoded(decoder, ROWS)[0] == WANTED
 
 
-def test_without_framing_the_newest_schema_is_the_writer_s_too():
+def test_without_framing_the_newest_schema_is_also_the_writer_schema():
     decoder = Avro(SchemaRegistry(client()), subject="s", framing="skip=1")
     assert decoded(decoder, [b"?" + ROWS[1][5:]])[0] == WANTED[1:2]
 
@@ -303,7 +303,7 @@ def test_lost_fields_of_a_json_writer_are_logged_once(caplog):
         Json("json", registry=SchemaRegistry(server, retries=0)).decode([framed(1, b"{}")])
 
 
-def test_a_call_keeps_the_schemas_that_it_needs_whatever_others_drop():
+def test_a_call_keeps_its_schemas_even_if_other_calls_drop_them():
     learned = Learned(2)
 
     def ask(references):

@@ -159,13 +159,13 @@ class IngestOptions:
             start: startingOffsets.
             resolved: `start` has an offset for every partition, and other options are ignored.
         """
-        what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
+        read = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         source = dict(self.source)
         if resolved:
             source = {name: value for name, value in source.items() if not name.lower().startswith("starting")}
-            what["startingOffsetsArePartial"] = "true"
+            read["startingOffsetsArePartial"] = "true"
         return {
-            **source, **what, **{f"kafka.{name}": value for name, value in self.kafka.items()},
+            **source, **read, **{f"kafka.{name}": value for name, value in self.kafka.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": start or self.start,
         }
 

@@ -247,7 +247,7 @@ def theirs_takes(config: dict[str, Any]) -> bool:
     ],
     ids=str,
 )
-def test_takes_what_confluent_kafka_takes(config: dict[str, Any]) -> None:
+def test_accepts_configurations_that_confluent_kafka_accepts(config: dict[str, Any]) -> None:
     assert ours_takes(config) == theirs_takes(config)
 
 
@@ -262,7 +262,7 @@ def test_takes_what_confluent_kafka_takes(config: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_takes_more_than_confluent_kafka(config: dict[str, Any]) -> None:
+def test_accepts_more_than_confluent_kafka(config: dict[str, Any]) -> None:
     assert ours_takes(config) and not theirs_takes(config)
 
 

@@ -60,7 +60,7 @@ def test_settings_that_cannot_be(given: dict[str, str], message: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["none", "", "NONE"])
-def test_the_javas_word_for_no_identification(value: str) -> None:
+def test_javas_value_for_no_identification(value: str) -> None:
     assert not tls_options(settings(ssl_endpoint_identification_algorithm=value)).verify_host
     assert tls_options(settings()).verify_host
 

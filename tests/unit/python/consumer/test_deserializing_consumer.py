@@ -248,7 +248,7 @@ def test_leaving_a_with_block_closes_the_built_parts() -> None:
     assert made.closed == ["exit"] and built.closes == 1
 
 
-def test_every_built_deserializer_is_closed_whatever_the_others_do(caplog: pytest.LogCaptureFixture) -> None:
+def test_every_built_deserializer_is_closed_even_if_others_raise(caplog: pytest.LogCaptureFixture) -> None:
     first, second = Recorder(fails=True), Recorder(fails=True)
     made = Consumer({"key.deserializer.builder": Builder("", first), "value.deserializer.builder": Builder("", second)})
     with caplog.at_level(logging.WARNING, logger="kconsumer"), pytest.raises(RuntimeError, match="close failed"):

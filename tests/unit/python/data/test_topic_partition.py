@@ -71,7 +71,9 @@ def test_is_made_as_confluent_kafka_makes_it(args, kwargs) -> None:  # type: ign
         (("t", 1, 2**70), OverflowError),
     ],
 )
-def test_refuses_what_confluent_kafka_refuses(cls: type, args: tuple[object, ...], error: type[Exception]) -> None:
+def test_refuses_arguments_that_confluent_kafka_refuses(
+    cls: type, args: tuple[object, ...], error: type[Exception],
+) -> None:
     with pytest.raises(error):
         cls(*args)
 

@@ -73,7 +73,7 @@ def test_has_every_method_of_confluent_kafka() -> None:
     assert {name for name in dir(Theirs) if not name.startswith("__")} <= set(dir(KafkaError))
 
 
-def test_each_code_has_a_text_of_its_own() -> None:
+def test_each_code_has_its_own_text() -> None:
     texts = [codes.text(code) for code in constants(KafkaError).values()]
     assert all(texts) and len(set(texts)) == len(texts)
 
@@ -115,7 +115,7 @@ def test_repr_is_confluent_kafkas(flags: dict[str, bool]) -> None:
 
 @pytest.mark.parametrize("cls", [KafkaError, Theirs])
 @pytest.mark.parametrize("args", [(), ("a",), (3, 5), (3, b"x"), (3.0,), (None,)])
-def test_refuses_what_confluent_kafka_refuses(cls: type, args: tuple[object, ...]) -> None:
+def test_refuses_arguments_that_confluent_kafka_refuses(cls: type, args: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         cls(*args)
 

@@ -121,7 +121,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[tuple[str, int]]:
     return tokens
 
 
-def told_of(consumer: kconsumer.Consumer, errors: list[KafkaError], word: str) -> str:
+def reported_about(consumer: kconsumer.Consumer, errors: list[KafkaError], word: str) -> str:
     """The error that says `word`."""
     until = time.monotonic() + SOON_S
     while True:
@@ -162,8 +162,8 @@ def test_the_thread_outlives_every_failure(failure: str, given: queue.Queue[tupl
     with provider(script, script, GOOD) as one:
         url = f"http://127.0.0.1:{one.port}/token"
         with kconsumer.Consumer({**configuration(url), "error_cb": errors.append}) as consumer:
-            told = told_of(consumer, errors, word)
-            assert told.startswith(f"no OAUTHBEARER token from {url}: ")
+            reported = reported_about(consumer, errors, word)
+            assert reported.startswith(f"no OAUTHBEARER token from {url}: ")
             assert given.get(timeout=SOON_S)[0] == "opaque-token"
 
 
@@ -190,8 +190,8 @@ def test_an_unexpected_error_is_reported_and_retried(
     errors: list[KafkaError] = []
     with provider(GOOD) as one, kconsumer.Consumer({
             **configuration(f"http://127.0.0.1:{one.port}/token"), "error_cb": errors.append}) as consumer:
-        told_of(consumer, errors, "RuntimeError: bang")
-        told_of(consumer, errors, "MemoryError: bang")
+        reported_about(consumer, errors, "RuntimeError: bang")
+        reported_about(consumer, errors, "MemoryError: bang")
         given.get(timeout=SOON_S)
 
 
@@ -264,7 +264,7 @@ def test_the_given_authority_holds_however_the_url_is_written(
     with provider(GOOD, tls=server_context(theirs, tmp_path)) as one, kconsumer.Consumer({
             **configuration(form.format(one.port), **{"https.ca.pem": ours.pem}),
             "error_cb": errors.append}) as consumer:
-        told_of(consumer, errors, "CERTIFICATE_VERIFY_FAILED")
+        reported_about(consumer, errors, "CERTIFICATE_VERIFY_FAILED")
         assert one.heard.empty() and given.empty()
 
 
@@ -287,7 +287,7 @@ def test_a_name_that_the_certificate_does_not_have(
     with provider(GOOD, tls=context) as one, kconsumer.Consumer({
             **configuration(f"https://localhost:{one.port}/", **{"https.ca.pem": authorities[0].pem}),
             "error_cb": errors.append}) as consumer:
-        told_of(consumer, errors, "CERTIFICATE_VERIFY_FAILED")
+        reported_about(consumer, errors, "CERTIFICATE_VERIFY_FAILED")
         assert one.heard.empty()
 
 
@@ -374,7 +374,7 @@ def test_the_query_of_a_url_is_not_shown(given: queue.Queue[tuple[str, int]]) ->
     errors: list[KafkaError] = []
     with provider(response(500, b"")) as one, kconsumer.Consumer({
             **configuration(f"http://127.0.0.1:{one.port}/token?key=hunter3"), "error_cb": errors.append}) as consumer:
-        assert "hunter3" not in told_of(consumer, errors, "HTTP status 500")
+        assert "hunter3" not in reported_about(consumer, errors, "HTTP status 500")
 
 
 # Error messages
