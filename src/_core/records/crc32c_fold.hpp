@@ -1,8 +1,8 @@
 // Owns: the folding of many bytes into 64 bytes with the same CRC32C, by carry-less multiplication (AVX-512).
 // Threads: any (pure functions). Never: reads past the last byte, runs on a CPU without the instructions.
 //
-// The CRC instruction takes 8 bytes per cycle. Folding takes more than twice as many, so that bytes of a cache are read
-// at its speed. A batch of large records is read in little more time than its copy takes.
+// The CRC instruction takes 8 bytes per cycle. Folding takes more than twice as many if the bytes are in a cache of the
+// core. Fetched bytes mostly are not: then the memory sets the speed, and folding saves little.
 //
 // Bits are reflected: bit 0 of a byte is the coefficient of the highest power. 16 bytes are L x^64 + H, where L are the
 // first 8 bytes. To move them over a distance of D bits, modulo the polynomial, is
