@@ -462,6 +462,34 @@ def test_other_tasks_get_turns_while_one_call_collects_large_values(embedded, to
     run(main())
 
 
+def test_consume_batch_returns_rows_at_hand_in_one_step(embedded, numbers, run, monkeypatch):
+    """A call that has to look at more than the buffer takes its turn among the exclusive calls."""
+    turns = []
+    take_turn = LoopCalls._take_turn
+
+    def noted(self, deadline):
+        turns.append(deadline)
+        return take_turn(self, deadline)
+
+    async def main():
+        async with await reader(embedded, numbers) as consumer:
+            found = values(await take(consumer, 1))
+            await asyncio.sleep(0.05)  # the rest is at hand, as far as one response has it
+            monkeypatch.setattr(LoopCalls, "_take_turn", noted)
+            calls = 0
+            while len(found) < RECORDS:
+                batch = await consumer.consume_batch(5, PATIENCE)
+                assert 0 < len(batch) <= 5
+                found += values(batch)
+                calls += 1
+            assert found == list(range(RECORDS))
+            assert len(turns) < calls / 2
+            with pytest.raises(ValueError, match="max_records"):
+                await consumer.consume_batch(0)
+
+    run(main())
+
+
 def test_consume_collects_until_something_else_must_precede_the_next_record(embedded, numbers, run, monkeypatch):
     """A slice ends for a look at the clock. That alone costs no pass through the loop around it."""
     found = []  # every step, and what it returned

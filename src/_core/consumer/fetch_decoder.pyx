@@ -6,7 +6,7 @@ partition whose position has changed; changes N's data while A decodes (it notes
 
 Which thread decodes: an application that waits in an exclusive call has nothing else to do, and N continues to
 receive. While the application processes its records, N decodes ahead of it. Most responses take several steps to
-decode. An application that takes whole batches calls again within microseconds, so N waits that long before it decodes.
+decode. An application that takes whole batches calls again within microseconds, so N waits a moment before it decodes.
 
 N decodes encrypted responses first while there is nothing to receive. They arrive in records of 16 KiB, at the speed of
 one broker thread, and N would sleep between them. Waking the application instead would move it to a core that another
