@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,10 @@ class Killed(BaseException):
 class World:
     """Everything that outlives a process."""
 
-    def __init__(self, folder: Path, make_table: Any, partitions: int = 3) -> None:
+    def __init__(self, folder: Any, make_table: Any, partitions: int = 3,
+                 storage: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self.storage = storage or {}  # options of the folder's file system
         self.make_table = make_table
         self.ends = dict.fromkeys(range(partitions), 0)
         self.time = 1000.0
@@ -125,7 +127,7 @@ class Process:
         self.dies_at: int | None = None
         self.dies_after_creating: int | None = None  # so many files: a record of the log is one
         options = IngestOptions(bootstrap_servers="h:1", topics=(TOPIC,), path=str(world.folder),
-                                metadata=("partition", "offset"))
+                                metadata=("partition", "offset"), storage=world.storage)
         output = _NoValues(options.output(""))
         self.driver = Driver(
             name="job", table=self.table, runner=self, topics=world, planner=Planner(Limits(max_offsets=limit)),
@@ -155,9 +157,11 @@ class Process:
         self.files = getattr(self, "files", 0) + 1
         name = f"{task.output.folder}/{self.driver.run}-{self.files}.{ending}"
         table = pa.table({"partition": [p for p, _ in rows], "offset": [n for _, n in rows]}, schema=SCHEMA)
-        pq.write_table(table, folder.path(name))
-        return FileEntry(name, len(rows), Path(folder.path(name)).stat().st_size,
-                         stats=f'{{"numRecords": {len(rows)}}}')
+        data = pa.BufferOutputStream()
+        pq.write_table(table, data)
+        written = data.getvalue().to_pybytes()
+        folder.write(name, written)
+        return FileEntry(name, len(rows), len(written), stats=f'{{"numRecords": {len(rows)}}}')
 
     def close(self) -> None:
         pass

@@ -12,8 +12,9 @@ from ingest_scene import Dying, Killed, Process, World
 
 from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError, OtherRunError
+from kconsumer.ingest.folder import Folder
 from kconsumer.ingest.manifest import JobState
-from kconsumer.ingest.storage import Folder, Storage
+from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.parquet import ParquetTable
 
 SEEDS = 30

@@ -16,7 +16,7 @@ from test_values import InProcess
 
 from kconsumer.ingest import Ingestion
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.storage import Folder
+from kconsumer.ingest.folder import Folder
 from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ingest.tables.iceberg import IcebergTable
 from kconsumer.testing import EmbeddedCluster

@@ -15,6 +15,7 @@ a new topic. A topic that was recreated has several ids there; the last one that
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -27,12 +28,17 @@ from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
-from kconsumer.ingest.tables.delta_compaction import Compaction, folder_of, lease_of, milliseconds, revoke, transact
+from kconsumer.ingest.tables.delta_compaction import LEASE, Compaction, folder_of, lease_of, milliseconds, revoke, transact
+from kconsumer.ingest.tables.delta_log import transactions
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
+_log = logging.getLogger("kconsumer.ingest")
+
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
+_MANY: Final = 32  # applications from which on the log is read in one pass
+_SAMPLE: Final = 12  # applications that deltalake is asked for, to compare
 # Features of Delta that ask nothing of a writer that only appends files.
 _FEATURES: Final = frozenset((
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
@@ -209,9 +215,11 @@ class DeltaTable:
         offsets: Offsets = {}
         gone: Offsets = {}
         ids: dict[str, str] = {}
+        version_of = self._transactions()
         for topic, about in self._known.get("topics", {}).items():
             for topic_id in reversed(about["ids"]):
-                found = self._offsets(topic, topic_id, about["partitions"])
+                apps = {(topic, p): f"{self._app}/{topic}/{p}/{topic_id}" for p in range(about["partitions"])}
+                found = {place: at for place, app in apps.items() if (at := version_of(app)) is not None}
                 if found:
                     ids[topic] = topic_id
                     for place, at in found.items():
@@ -219,10 +227,27 @@ class DeltaTable:
                     break
         return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"))
 
-    def _offsets(self, topic: str, topic_id: str, count: int) -> Offsets:
-        found = {(topic, p): self._delta.transaction_version(f"{self._app}/{topic}/{p}/{topic_id}")
-                 for p in range(count)}
-        return {place: at for place, at in found.items() if at is not None}
+    def _transactions(self) -> Callable[[str], int | None]:
+        """Return a function from an application to its version in the table's log.
+
+        deltalake reads the log for each application. That takes long if there are thousands of partitions.
+        """
+        slow: Callable[[str], int | None] = self._delta.transaction_version
+        topics = self._known.get("topics", {})
+        if sum(about["partitions"] * len(about["ids"]) for about in topics.values()) < _MANY:
+            return slow
+        found = transactions(self.storage.open(), self._delta.version(), self._delta.metadata().configuration)
+        if found is None:
+            return slow
+        sample = [self._app, f"{self._app}/run", LEASE,
+                  *(f"{self._app}/{topic}/{p}/{topic_id}" for topic, about in topics.items()
+                    for topic_id in about["ids"][-1:] for p in (0, about["partitions"] // 2, about["partitions"] - 1))]
+        for app in sample[:_SAMPLE]:
+            if found.get(app) != slow(app):
+                _log.warning("%s: deltalake and this reader of its log disagree about %s; reading it slowly", self.name,
+                             app)
+                return slow
+        return found.get
 
     def _letters_app(self, run: int) -> str:
         return f"{self._app}/letters/{run}"

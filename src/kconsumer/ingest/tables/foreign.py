@@ -6,7 +6,7 @@ Owns: refuse_foreign(). Threads: the driver's. Never: writes.
 from __future__ import annotations
 
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.storage import Folder
+from kconsumer.ingest.folder import Folder
 
 
 def refuse_foreign(

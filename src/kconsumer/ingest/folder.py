@@ -1,0 +1,151 @@
+"""Folder: the operations on files that tables need, on a file system of pyarrow.
+
+Owns: writes in one step, and renames that a killed process can repeat. Threads: any.
+Never: replaces a file of another process, except by a rename.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final
+
+from pyarrow import fs
+
+from kconsumer.ingest.conditional import Conditional
+from kconsumer.ingest.errors import IngestError
+
+ABANDONED: Final = 3600.0  # seconds after which a file that is being written is no longer being written
+
+
+class Folder:
+    """The operations on a folder; names are relative to it.
+
+    Args:
+        conditional: makes the writer of new objects; None: the folder is local.
+    """
+
+    def __init__(self, file_system: Any, root: str, is_local: bool,
+                 conditional: Callable[[], Conditional] | None = None) -> None:
+        self.fs = file_system
+        self.root = root
+        self._is_local = is_local
+        self._make_conditional = conditional
+
+    @cached_property
+    def _conditional(self) -> Conditional:
+        assert self._make_conditional is not None
+        return self._make_conditional()
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}" if name else self.root
+
+    def make(self, name: str = "") -> None:
+        """Create a folder, if the file system has folders."""
+        self.fs.create_dir(self.path(name), recursive=True)
+
+    def read(self, name: str) -> bytes:
+        with self.fs.open_input_stream(self.path(name)) as stream:
+            return bytes(stream.read())
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a new file in one step; False: the name exists."""
+        if self._is_local:
+            return self._create_local(name, data)
+        return self._conditional.create(self.path(name), data)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file whose name no other process uses, in one step."""
+        if self._is_local:
+            self._create_local(name, data)
+            return
+        with self.fs.open_output_stream(self.path(name)) as stream:
+            stream.write(data)
+
+    def _create_local(self, name: str, data: bytes) -> bool:
+        target = self.path(name)
+        partial = f"{target}.{uuid.uuid4().hex}.partial"
+        with open(partial, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(partial, target)
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(partial)
+        _sync_folder(os.path.dirname(target))
+        return True
+
+    def exists(self, name: str) -> bool:
+        return bool(self.fs.get_file_info(self.path(name)).type == fs.FileType.File)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a file, replacing the target.
+
+        Object stores copy; readers see the whole file or none.
+        """
+        parent = os.path.dirname(target)
+        if parent and self._is_local:
+            self.make(parent)
+        self.fs.move(self.path(source), self.path(target))
+
+    def publish(self, staged: str, final: str) -> None:
+        """Rename a staged file. If it is already renamed, do nothing.
+
+        Raises:
+            IngestError: neither of the two files exists.
+        """
+        if self.exists(staged):
+            if self.exists(final):
+                self._finish_copy(final)
+                self.delete(staged)  # a run was killed between the copy and the deletion that a move is here
+                return
+            try:
+                self.move(staged, final)
+            except OSError:
+                if self.exists(staged) or not self.exists(final):
+                    raise
+                # Another process has opened the table, and has renamed the file after exists().
+        elif not self.exists(final):
+            raise IngestError(f"{self.path(staged)} is committed, but it and {self.path(final)} are missing: the file "
+                              "was deleted")
+
+    def _finish_copy(self, target: str) -> None:
+        """Wait until a copy that a move has begun is complete."""
+
+    def delete(self, name: str) -> None:
+        """Delete a file. A missing file is not an error."""
+        try:
+            self.fs.delete_file(self.path(name))
+        except FileNotFoundError:
+            pass
+        except OSError:
+            if self.exists(name):
+                raise
+
+    def files(self, name: str = "", recursive: bool = True) -> Iterator[tuple[str, int]]:
+        """Yield (name, size) of the files in a folder."""
+        found = self.fs.get_file_info(fs.FileSelector(self.path(name), allow_not_found=True, recursive=recursive))
+        for info in found:
+            if info.type == fs.FileType.File:
+                yield info.path[len(self.root) + 1:], info.size or 0
+
+    def abandoned(self, name: str) -> list[str]:
+        """Files in a folder that a process was killed over while it wrote them."""
+        found = self.fs.get_file_info(fs.FileSelector(self.path(name), allow_not_found=True))
+        old = time.time() - ABANDONED
+        return [info.path[len(self.root) + 1:] for info in found
+                if info.path.endswith(".partial") and info.mtime is not None and info.mtime.timestamp() < old]
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

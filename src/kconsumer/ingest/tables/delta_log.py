@@ -1,0 +1,87 @@
+"""Application transactions of a Delta table, all of them in one pass over its log.
+
+Owns: transactions(). Threads: the driver's. Never: guesses. If the log has another form than expected here, the answer
+is None, and the caller asks deltalake for one transaction after the other, which takes milliseconds for each.
+
+The transactions of version V are those of a checkpoint C, and of the commits C + 1 … V; of an application the newest
+one counts. The file `_last_checkpoint` names a complete checkpoint; it may be an old one, which makes no difference as
+long as each later commit is there. No folder is listed: a log may have a hundred thousand files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from kconsumer.ingest.folder import Folder
+
+_log = logging.getLogger("kconsumer.ingest")
+
+_RETENTION: Final = "delta.setTransactionRetentionDuration"  # with it, old transactions do not count
+_COMMITS: Final = 1000  # commits after a checkpoint; writers make one every 10 or 100
+_READERS: Final = 8
+
+
+def transactions(folder: Folder, version: int, configuration: dict[str, str]) -> dict[str, int] | None:
+    """Return the version of each application, or None if the log must be read in another way.
+
+    Args:
+        folder: the table's folder.
+        version: the table's version.
+        configuration: the table's properties at that version.
+    """
+    if _RETENTION in configuration:
+        return None
+    try:
+        return _read(folder, version)
+    except Exception as error:  # deltalake may still be able to read it
+        _log.debug("reading the transactions of %s one by one: %s", folder.root, error)
+        return None
+
+
+def _read(folder: Folder, version: int) -> dict[str, int] | None:
+    found: dict[str, int] = {}
+    first = 0
+    if folder.exists("_delta_log/_last_checkpoint"):
+        hint = json.loads(folder.read("_delta_log/_last_checkpoint"))
+        if hint["version"] > version or "v2Checkpoint" in hint:
+            return None
+        for name in _checkpoint_files(hint):
+            found.update(_of_checkpoint(folder, name))
+        first = hint["version"] + 1
+    if version - first >= _COMMITS:
+        return None
+    with ThreadPoolExecutor(_READERS) as pool:
+        for data in pool.map(folder.read, (f"_delta_log/{n:020d}.json" for n in range(first, version + 1))):
+            found.update(_of_commit(data))
+    return found
+
+
+def _checkpoint_files(hint: dict[str, Any]) -> list[str]:
+    name = f"_delta_log/{hint['version']:020d}.checkpoint"
+    parts = hint.get("parts")
+    if parts is None:
+        return [f"{name}.parquet"]
+    return [f"{name}.{n:010d}.{parts:010d}.parquet" for n in range(1, parts + 1)]
+
+
+def _of_checkpoint(folder: Folder, name: str) -> Iterator[tuple[str, int]]:
+    """The transactions of a checkpoint; a sidecar of a checkpoint has none."""
+    table = pq.read_table(folder.path(name), filesystem=folder.fs, columns=["txn"], partitioning=None)
+    if "txn" in table.column_names:
+        for action in table["txn"].drop_null().to_pylist():
+            if action["appId"] is not None:
+                yield action["appId"], action["version"]
+
+
+def _of_commit(data: bytes) -> Iterator[tuple[str, int]]:
+    for line in data.splitlines():
+        if b'"txn"' in line:
+            action = json.loads(line).get("txn")
+            if action is not None:
+                yield action["appId"], action["version"]

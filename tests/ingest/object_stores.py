@@ -1,0 +1,156 @@
+"""Object stores from other projects, as separate processes: moto (S3), fake-gcs-server (GCS), Azurite (Azure).
+
+Owns: Store, stores(). Threads: one. Never: judges what a store answers.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+AZURITE = "azurite@3.35.0"
+SCHEMES = ("s3", "gs", "abfs")
+# Azurite's published account and key, which every installation has.
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+@dataclass(frozen=True)
+class Store:
+    """A running store, with the bucket (container) `tables`."""
+
+    scheme: str
+    endpoint: str
+    options: dict[str, str]  # with deltalake's names
+
+    def path(self, name: str) -> str:
+        return f"{self.scheme}://tables/{name}"
+
+
+@contextmanager
+def store(scheme: str) -> Iterator[Store]:
+    """Start the store of a scheme; skip the test if its program is unavailable on this machine."""
+    with {"s3": _s3, "gs": _google, "abfs": _azure, "memory": _memory}[scheme]() as found:
+        yield found
+
+
+@contextmanager
+def _memory() -> Iterator[Store]:
+    pytest.importorskip("fsspec")
+    yield Store("memory", "", {})
+
+
+@contextmanager
+def _s3() -> Iterator[Store]:
+    pytest.importorskip("moto")
+    from pyarrow import fs
+
+    port = _free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    with _process([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], endpoint):
+        fs.S3FileSystem(access_key="key", secret_key="secret", endpoint_override=endpoint, region="us-east-1",
+                        allow_bucket_creation=True).create_dir("tables")
+        yield Store("s3", endpoint, {
+            "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"})
+
+
+@contextmanager
+def _google() -> Iterator[Store]:
+    pytest.importorskip("gcsfs")
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("Go is not installed")
+    made = ROOT / "build" / "go" / "gcs"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([go, "build", "-o", str(made), "."], cwd=ROOT / "tests" / "go" / "gcs", capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with subprocess.Popen([str(made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        endpoint = server.stdout.readline().strip()
+        account = {"gcs_base_url": endpoint, "disable_oauth": True, "client_email": "", "private_key": "",
+                   "private_key_id": ""}
+        try:
+            yield Store("gs", endpoint, {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account), "ALLOW_HTTP": "true"})
+        finally:
+            server.stdin.close()
+
+
+@contextmanager
+def _azure() -> Iterator[Store]:
+    pytest.importorskip("adlfs")
+    from azure.storage.blob import BlobServiceClient
+
+    port = _free_port()
+    endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    # Without the last option Azurite sends usage data to its makers.
+    with _process([*_azurite(), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence", "--silent",
+                   "--skipApiVersionCheck", "--disableTelemetry"], endpoint):
+        BlobServiceClient.from_connection_string(
+            f"BlobEndpoint={endpoint};AccountName={ACCOUNT};AccountKey={KEY}").create_container("tables")
+        yield Store("abfs", endpoint, {
+            "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": KEY, "AZURE_STORAGE_ENDPOINT": endpoint,
+            "AZURE_ALLOW_HTTP": "true"})
+
+
+def _azurite() -> list[str]:
+    """The command of Azurite, installed once where npm is."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("Node is not installed")
+    folder = ROOT / "build" / "npm"
+    program = folder / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text('{"private": true}')
+        done = subprocess.run([npm, "install", "--no-audit", "--no-fund", AZURITE], cwd=folder, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return [node, str(program)]
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _process(command: list[str], address: str) -> Iterator[None]:
+    """Run a server until the end of the block, which begins when the server answers."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            deadline = time.monotonic() + 60
+            while not _answers(address):
+                assert server.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield
+        finally:
+            server.kill()
+
+
+def _answers(address: str) -> bool:
+    try:
+        urlopen(address, timeout=1).close()
+    except HTTPError:
+        return True
+    except (URLError, OSError):
+        return False
+    return True

@@ -1,0 +1,173 @@
+"""All transactions of a Delta log in one pass: the same as deltalake's, which reads one after the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kconsumer.ingest.folder import Folder
+from kconsumer.ingest.manifest import Commit
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.delta import DeltaTable
+from kconsumer.ingest.tables.delta_log import transactions
+from kconsumer.ranges.offsets import Progress
+
+deltalake = pytest.importorskip("deltalake")
+PARTITIONS = 40
+IDS = {"t": "id"}
+
+
+def table(path: Path) -> DeltaTable:
+    return DeltaTable(Storage(str(path)), "job")
+
+
+def progress(at: int) -> Progress:
+    """Each commit moves another half of the partitions."""
+    return Progress({("t", p): at - (p + at) % 2 for p in range(PARTITIONS)}, IDS)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> DeltaTable:
+    made = table(tmp_path)
+    made.open()
+    made.prepare(pa.schema([("a", pa.int32())]), [])
+    made.claim(1, "c")
+    for at in range(10, 16):
+        made.commit(Commit(progress(at)))
+    return made
+
+
+@pytest.fixture
+def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The applications that deltalake is asked for."""
+    calls: list[str] = []
+    real = deltalake.DeltaTable.transaction_version
+
+    def ask(self: Any, app: str) -> Any:
+        calls.append(app)
+        return real(self, app)
+
+    monkeypatch.setattr(deltalake.DeltaTable, "transaction_version", ask)
+    return calls
+
+
+def check(path: Path, calls: list[str], *, fast: bool, at: int = 15) -> None:
+    """Open the table and compare with deltalake's own answers."""
+    calls.clear()
+    assert table(path).open().progress.offsets == progress(at).offsets
+    assert (len(calls) < PARTITIONS) is fast
+    found = deltalake.DeltaTable(str(path))
+    ours = transactions(Storage(str(path)).open(), found.version(), found.metadata().configuration)
+    assert (ours is not None) is fast
+    if ours is not None:
+        assert len(ours) == PARTITIONS + 2
+        assert ours == {app: found.transaction_version(app) for app in ours}
+    assert found.transaction_version("other") is None
+
+
+def log(path: Path) -> Path:
+    return path / "_delta_log"
+
+
+def test_a_log_without_a_checkpoint(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    check(tmp_path, slow_calls, fast=True)
+
+
+def test_a_checkpoint_and_later_commits(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    check(tmp_path, slow_calls, fast=True)
+    writer._delta.update_incremental()
+    writer.commit(Commit(progress(16)))
+    check(tmp_path, slow_calls, fast=True, at=16)
+
+
+def test_a_log_that_was_cleaned_up(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    for commit in log(tmp_path).glob("*.json"):
+        commit.unlink()
+    check(tmp_path, slow_calls, fast=True)
+
+
+def test_an_old_hint_is_as_good_as_the_newest_one(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    hint = (log(tmp_path) / "_last_checkpoint").read_bytes()
+    writer._delta.update_incremental()
+    writer.commit(Commit(progress(16)))
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    (log(tmp_path) / "_last_checkpoint").write_bytes(hint)
+    check(tmp_path, slow_calls, fast=True, at=16)
+
+
+def test_an_old_hint_whose_commits_are_gone_is_left_to_deltalake(
+    writer: DeltaTable, tmp_path: Path, slow_calls: list[str]
+):
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    hint = (log(tmp_path) / "_last_checkpoint").read_bytes()
+    writer._delta.update_incremental()
+    writer.commit(Commit(progress(16)))
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    for commit in log(tmp_path).glob("*.json"):
+        commit.unlink()
+    (log(tmp_path) / "_last_checkpoint").write_bytes(hint)
+    check(tmp_path, slow_calls, fast=False, at=16)
+
+
+def test_a_checkpoint_of_several_files(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    whole = next(log(tmp_path).glob("*.checkpoint.parquet"))
+    rows = pq.read_table(whole)
+    for n in range(3):
+        part = rows.filter(pa.array([row % 3 == n for row in range(rows.num_rows)]))
+        pq.write_table(part, str(whole).replace(".parquet", f".{n + 1:010d}.0000000003.parquet"))
+    whole.unlink()
+    hint = json.loads((log(tmp_path) / "_last_checkpoint").read_bytes())
+    (log(tmp_path) / "_last_checkpoint").write_text(json.dumps({**hint, "parts": 3}))
+    for commit in log(tmp_path).glob("*.json"):
+        commit.unlink()
+    check(tmp_path, slow_calls, fast=True)
+
+
+def test_expired_transactions_are_left_to_deltalake(writer: DeltaTable, tmp_path: Path, slow_calls: list[str]):
+    deltalake.DeltaTable(str(tmp_path)).alter.set_table_properties(
+        {"delta.setTransactionRetentionDuration": "interval 30 days"}, raise_if_not_exists=False)
+    check(tmp_path, slow_calls, fast=False)
+
+
+@pytest.mark.parametrize("hint", [
+    '{"version": 99, "size": 1}', '{"version": 3, "size": 1, "v2Checkpoint": {"path": "a.parquet"}}', "{", "{}"])
+def test_an_unexpected_hint_is_left_to_deltalake(
+    writer: DeltaTable, tmp_path: Path, slow_calls: list[str], hint: str
+):
+    found = deltalake.DeltaTable(str(tmp_path))
+    (log(tmp_path) / "_last_checkpoint").write_text(hint)
+    assert transactions(Storage(str(tmp_path)).open(), found.version(), found.metadata().configuration) is None
+
+
+def test_the_newest_commit_counts_even_if_its_version_is_lower(tmp_path: Path):
+    from deltalake.transaction import CommitProperties, Transaction
+
+    made = deltalake.DeltaTable.create(str(tmp_path), pa.schema([("a", pa.int32())]))
+    for version in (7, 3):
+        made.create_write_transaction([], "append", made.schema(), [], commit_properties=CommitProperties(
+            app_transactions=[Transaction("x", version, 0)]))
+        made.update_incremental()
+    assert transactions(Storage(str(tmp_path)).open(), made.version(), {}) == {"x": made.transaction_version("x")}
+    assert made.transaction_version("x") == 3
+
+
+def test_a_disagreement_with_deltalake_is_noticed(
+    writer: DeltaTable, tmp_path: Path, slow_calls: list[str], monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture
+):
+    def wrong(folder: Folder, version: int, configuration: dict[str, str]) -> Any:
+        found = transactions(folder, version, configuration)
+        return {app: at + 1 for app, at in (found or {}).items()}
+
+    monkeypatch.setattr("kconsumer.ingest.tables.delta.transactions", wrong)
+    assert table(tmp_path).open().progress.offsets == progress(15).offsets
+    assert "disagree about kconsumer/job" in caplog.text
