@@ -23,7 +23,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
-# left to `build`: pip would compile them in a folder of its own, and `build` would do it again.
+# left to `build`: pip would compile them elsewhere, and `build` would do it again.
 setup: $(STAMPS)/setup
 
 $(STAMPS)/system: tools/setup_system.sh

@@ -28,7 +28,15 @@ from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
-from kconsumer.ingest.tables.delta_compaction import LEASE, Compaction, folder_of, lease_of, milliseconds, revoke, transact
+from kconsumer.ingest.tables.delta_compaction import (
+    LEASE,
+    Compaction,
+    folder_of,
+    lease_of,
+    milliseconds,
+    revoke,
+    transact,
+)
 from kconsumer.ingest.tables.delta_log import transactions
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
