@@ -172,6 +172,24 @@ def test_waiting_tables_do_not_delay_one_that_is_due(two: TwoWorlds):
         assert world.rows()
 
 
+def test_a_full_trigger_of_a_continuous_run_begins_while_the_other_table_waits(two: TwoWorlds):
+    processes = two.processes(limit=7, interval=60.0, eager=True)
+    turns = two.turns(processes, ends=False)
+    began, committed_at = two.clock.time, 0.0
+
+    def look() -> None:
+        nonlocal committed_at
+        if two.clock.time > began + 5 and not two.worlds["b"].ends[0]:
+            two.worlds["b"].produce(0, 7)
+        if not committed_at and len(two.worlds["b"].rows()) == 7:
+            committed_at = two.clock.time
+            turns.stop()
+
+    turns.run(look)
+    assert began + 5 < committed_at < began + 9
+    two.check()
+
+
 # ---- on brokers
 
 

@@ -146,7 +146,7 @@ class Driver:
         self._target: Progress | None = None
         self._plan: Plan | None = None
         self._results: Sequence[TaskResult] = ()
-        self._next = clock.now()
+        self._next = self._next_look = clock.now()
         self._rows = 0
         self._number = 0
         self._steps: dict[State, Callable[[], State]] = {
@@ -170,10 +170,14 @@ class Driver:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds until the next step has work: 0 unless the state is WAIT."""
+        """Return the seconds until the next step has work: 0 unless the state is WAIT.
+
+        An eager driver looks at the lag in between: that is work, too.
+        """
         if self.state is not State.WAIT or self._stopping:
             return 0.0
-        return max(self._next - self._clock.now(), 0.0)
+        due = min(self._next, self._next_look) if self._eager else self._next
+        return max(due - self._clock.now(), 0.0)
 
     @property
     def can_compact(self) -> bool:
@@ -304,14 +308,17 @@ class Driver:
         return State.DONE if self._stopping else State.PLAN if self._interval is None or plan.lag else State.WAIT
 
     def _wait(self) -> State:
-        left = self._next - self._clock.now()
         if self._stopping:
             return State.DONE
-        if left <= 0 or (self._eager and self._is_full()):
-            return State.PLAN
-        if self.can_compact:
+        left = self.seconds_left
+        if left <= 0:
+            if self._next <= self._clock.now() or self._is_full():
+                return State.PLAN
+            self._next_look = self._clock.now() + _LOOK_S
+        elif self.can_compact:
             return State.COMPACT
-        self._clock.wait(min(left, _LOOK_S) if self._eager else left)
+        else:
+            self._clock.wait(left)
         return State.WAIT
 
     def _compact(self) -> State:
