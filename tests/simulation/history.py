@@ -51,6 +51,7 @@ class History:
         self.planned: list[tuple[int, int, Callable[[], None]]] = []
         self.plan_numbers = itertools.count()
         self.depth = 0
+        self.waiting: list[Member] = []  # whose calls wait, from the outermost to the innermost
         self.delivered: dict[Where, set[int]] = {}
         self.held_up_at: dict[Where, int] = {}  # handovers without their commit, from `held_up`: up to these offsets
         self.sought: set[Where] = set()
@@ -289,11 +290,39 @@ class History:
             while self.simulation.now_ms < until:
                 if self.depth > DEEPEST or not others:
                     self.simulation.run_until(until)
+                elif self.awaits_a_leaver():
+                    self.simulation.run_until(min(until, self.simulation.now_ms + 5))
+                    self.check()
                 else:
                     self.step(until)
+                self.serve_waiting(application)
         finally:
             self.depth -= 1
             application.busy = before
+
+    def wait(self, application: Member) -> None:
+        """A call of an application waits for a moment. All such calls serve their callbacks, as in their own processes:
+        here the outer ones cannot go on before the inner ones end, and the group may wait for an outer one's assignor.
+        """
+        self.waiting.append(application)
+        try:
+            self.pass_time(application, None)
+        finally:
+            self.waiting.pop()
+        application.raise_owed()
+
+    def serve_waiting(self, innermost: Application) -> None:
+        for application in self.waiting:
+            if application is not innermost:  # which goes on now
+                application.serve_in_its_call()
+
+    def awaits_a_leaver(self) -> bool:
+        """Whether the group waits for the assignor of an application that is in the callback of its leave.
+
+        No deed of another application begins then: it may wait for the group, and that callback could not end before.
+        """
+        leader = self.cluster.awaited_leader
+        return leader >= 0 and self.applications[leader].holds_up_its_group()
 
     def step(self, until: int) -> None:
         """The next deed of an application, or what is planned, and all that happens up to then."""
@@ -364,17 +393,19 @@ class History:
         """Never beyond what was handed out and what is invisible after it; back only after a seek."""
         time_ms, client, member_id, topic, partition, offset, before = commit
         where = (topic, partition)
+        log_start = self.cluster.log_start(*where)
         self.committed.setdefault(where, [0]).append(offset)
         application = self.applications[client]
         application.stored(where, offset, time_ms)
         given = application.given_by_now(where, time_ms)
-        begin = max(given + 1, before, self.cluster.log_start(*where))
+        begin = max(given + 1, before, log_start)
         most = self.cluster.next_visible(*where, begin, application.read_committed)
         what = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"
         if offset > most:
             raise Broken(f"{what}: it has been given {given}")
-        # The application names the offset after its last record; the position before may have passed invisible ones.
-        repeats = self.cluster.next_visible(*where, offset, application.read_committed) < before
+        # The application names the offset after its last record. The position before may have passed invisible records,
+        # and records that retention has removed.
+        repeats = self.cluster.next_visible(*where, max(offset, log_start), application.read_committed) < before
         if offset < before and repeats and where not in self.sought:
             raise Broken(f"{what}: backwards")
 

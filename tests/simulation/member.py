@@ -39,7 +39,7 @@ class SteppedConsumer(Consumer):
     application: Member
 
     def _pass_time(self) -> bool:
-        self.application.history.pass_time(self.application, None)
+        self.application.history.wait(self.application)
         return True
 
 
@@ -65,6 +65,8 @@ class Member(Application):
         self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
+        self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
+        self.in_leave = False  # inside close() or unsubscribe()
         self.dead = False
         self.unsubscribes_next = False
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
@@ -208,7 +210,11 @@ class Member(Application):
         self.say("unsubscribes")
         self.failures.leaves()
         self.subscription = []
-        self.consumer.unsubscribe()
+        self.in_leave = True
+        try:
+            self.consumer.unsubscribe()
+        finally:
+            self.in_leave = False
         if self.expected:
             raise self.broken(f"unsubscribe() without on_revoke for {list(self.expected)}")
         return self.chance.choice([10, 3000])
@@ -256,10 +262,13 @@ class Member(Application):
         self.commit_before_it_goes()
         self.say("closes")
         self.failures.leaves()
+        self.in_leave = True
         try:
             self.consumer.close(2)
         except CallbackError as e:
             self.forgive(e)
+        finally:
+            self.in_leave = False
         if self.expected:
             raise self.broken(f"close() without on_revoke for {list(self.expected)}")
         if self.told_commits < self.commits or (self.told_commits > self.commits and not self.auto_commit):
@@ -310,6 +319,25 @@ class Member(Application):
 
     def is_assignors(self, error: KafkaError) -> bool:
         return self.assignor is not None and self.assignor.told(error)
+
+    # -- while calls of other applications end
+
+    def serve_in_its_call(self) -> None:
+        """Its call waits below another application's: it serves its callbacks as it would alone."""
+        if self.owed_error is None:
+            try:
+                self.consumer._serve()
+            except Exception as e:
+                self.owed_error = e
+
+    def raise_owed(self) -> None:
+        owed, self.owed_error = self.owed_error, None
+        if owed is not None:
+            raise owed
+
+    def holds_up_its_group(self) -> bool:
+        """Whether its assignor cannot run before its call ends."""
+        return self.busy and self.in_leave and self.assignor is not None
 
     # -- callbacks
 

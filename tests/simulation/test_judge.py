@@ -1,0 +1,113 @@
+"""The judge of a history: failures that it excuses, and failures that it must report."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from .failures import Suspect, condemned
+from .history import History
+from .reader import Broken
+
+TRIMMED_SEEDS = range(50)
+SUSPECT = Suspect(SimpleNamespace(number=1), 1000_000, 1009_000, "the commit failed")
+LEAVES = "1002.000 client 1: LeaveGroup v5 to 1/2"
+REMOVED = "1001.000 group: member-1 is not a member any more"
+REMOVED_BY_ITS_LEAVE = "1002.001 group: member-1 is not a member any more"
+ANOTHER_REMOVED = "1001.000 group: member-11 is not a member any more"
+REFUSED = "1003.000 group: commit of client 1 (member-1, epoch 2) is refused: 25"
+
+
+@pytest.mark.parametrize("lines, is_condemned", [
+    ([LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True),
+    ([ANOTHER_REMOVED, LEAVES, REFUSED], True),
+    ([REMOVED, LEAVES, REFUSED], False),
+    ([REMOVED, REFUSED], False),
+])
+def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines, is_condemned):
+    assert bool(condemned([SUSPECT], lines)) == is_condemned
+
+
+def trimmed_history():
+    """A history, and a partition of it whose first records retention has removed."""
+    for seed in TRIMMED_SEEDS:
+        history = History(seed, "consumer")
+        for _ in range(2000):
+            history.step(history.simulation.now_ms + 50)
+            where = next((w for w in history.partitions() if history.cluster.log_start(*w) > 3), None)
+            if where is not None and where not in history.sought and history.applications[0].running:
+                return history, where
+        history.release()
+    raise AssertionError("no history has removed records")
+
+
+def test_a_commit_goes_back_over_records_that_exist_only():
+    history, where = trimmed_history()
+    start = history.cluster.log_start(*where)
+    now_ms, read_committed = history.simulation.now_ms, history.applications[0].read_committed
+    passed = history.cluster.next_visible(*where, start, read_committed)
+    history.check_commit((now_ms, 0, "member", *where, 1, passed))
+    with pytest.raises(Broken, match="backwards"):
+        history.check_commit((now_ms, 0, "member", *where, 1, passed + 1))
+
+
+@pytest.fixture
+def pair():
+    """A history of two members, which take no step unless a test says when."""
+    history = next(history for history in (History(seed, "classic") for seed in range(100))
+                   if len(history.applications) == 2)
+    history.planned.clear()
+    outer, inner = history.applications
+    outer.next_ms = inner.next_ms = history.simulation.now_ms + 3_600_000
+    yield history, outer, inner
+    history.release()
+
+
+def take_a_step(history, application, step):
+    """The application takes one step, now."""
+    def taken():
+        application.next_ms += 3_600_000
+        step()
+
+    application.next_ms, application.step = history.simulation.now_ms, taken
+
+
+@pytest.mark.parametrize("is_awaited, in_leave, has_assignor, begins", [
+    (True, True, True, False), (False, True, True, True), (True, False, True, True), (True, True, False, True)])
+def test_no_deed_begins_while_the_group_waits_for_a_leaving_applications_assignor(
+        pair, is_awaited, in_leave, has_assignor, begins):
+    history, outer, inner = pair
+    history.cluster = SimpleNamespace(awaited_leader=outer.number if is_awaited else -1, has_news=False)
+    outer.in_leave, outer.assignor = in_leave, object() if has_assignor else None
+    steps = []
+    take_a_step(history, inner, lambda: steps.append(True))
+    history.pass_time(outer, 50)
+    assert bool(steps) == begins
+
+
+def test_a_call_that_waits_below_another_serves_its_callbacks(pair):
+    history, outer, inner = pair
+    served = []
+    outer.consumer = SimpleNamespace(_serve=lambda: served.append("outer"))
+    inner.consumer = SimpleNamespace(_serve=lambda: served.append("inner"))
+    history.wait(outer)
+    assert served == []  # the innermost call serves itself
+    take_a_step(history, inner, lambda: history.wait(inner))
+    history.wait(outer)
+    assert set(served) == {"outer"}
+
+
+def test_an_exception_of_a_callback_leaves_the_call_of_its_own_application(pair):
+    history, outer, inner = pair
+
+    def fail():
+        raise LookupError("of the outer application")
+
+    outer.consumer = SimpleNamespace(_serve=fail)
+    steps = []
+    take_a_step(history, inner, lambda: (history.wait(inner), steps.append(True)))
+    with pytest.raises(LookupError, match="of the outer application"):
+        history.wait(outer)
+    assert steps == [True]
+    history.wait(outer)  # raised once
