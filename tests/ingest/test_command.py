@@ -49,6 +49,18 @@ def test_brokers_that_refuse_the_connection_are_one_message_at_once(tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_a_folder_that_cannot_be_created_names_the_options(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
+    (tmp_path / "file").write_text("")
+    said = refused(cluster.bootstrap_servers, *JSON, "-o", kind, "-O", str(tmp_path / "file" / "out"))
+    assert "file/out" in said and "check that kconsumer can write to -O" in said
+
+
+@pytest.mark.parametrize("value", ["json", "avro"])
+def test_a_missing_schema_names_the_option(value: str, tmp_path: Path):
+    assert "--schema" in refused(NO_BROKER, "--value", value, "-O", str(tmp_path / "out"))
+
+
 def test_a_damaged_delta_log(cluster: EmbeddedCluster, tmp_path: Path):
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     log.parent.mkdir()

@@ -159,8 +159,10 @@ def run_direct(
             _check_brokers(given["properties"])
             with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)
-    except (IngestError, OSError) as error:
+    except IngestError as error:
         raise Failure(str(error)) from error
+    except OSError as error:
+        raise Failure(f"{error}: check that kconsumer can write to -O, --dead-letter and --metrics") from error
     except KafkaException as error:
         raise Failure(reason(error)) from error
     except Exception as error:

@@ -113,9 +113,11 @@ class IngestOptions:
             raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry and the "
                                       "handling of bad records")
         if self.value == "json" and self.schema is None:
-            raise configuration_error("value json needs a schema, such as 'carrier STRING, distance INT'")
+            raise configuration_error("value json needs a schema, such as 'carrier STRING, distance INT': set schema "
+                                      "(--schema)")
         if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
-            raise configuration_error("value avro needs a schema, or a registry and exactly one topic")
+            raise configuration_error("value avro needs a schema, or a registry and exactly one topic: set schema "
+                                      "(--schema) or registry (--schema-registry)")
         if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
             raise configuration_error("value protobuf needs descriptors; other values have no descriptors and no "
                                       "message")
