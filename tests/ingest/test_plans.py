@@ -132,3 +132,8 @@ def test_how_a_schema_grows():
         widened(known, more, "fail", "x")
     with pytest.raises(IngestError, match="column a of x is int64 and would become int32"):
         widened(known, pa.schema([("a", pa.int32())]), "add", "x")
+
+
+@pytest.mark.parametrize(("given", "wanted"), [({}, False), ({"format": "delta"}, True)])
+def test_only_tasks_for_delta_compute_statistics(given: Any, wanted: bool):
+    assert IngestOptions(**JSON, **given).output("files").files.statistics == wanted

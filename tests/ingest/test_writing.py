@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 from collections import Counter
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -21,6 +24,34 @@ from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.writing import FileWriter, bound, value_text
 
 SCHEMA = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string())])
+
+# Writes rows of 336 partitions. It prints the rows, their bytes, and the growth of the process's peak memory.
+PEAK = """
+import sys
+import pyarrow as pa
+import pyarrow.parquet
+from kconsumer.ingest.output import FileOptions
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.writing import FileWriter
+
+def peak():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+
+numbers = range(50_000)
+day = pa.array([n * 5 % 336 for n in numbers], pa.int32())
+rows = pa.record_batch({"day": day, "a": pa.array([n * 7919 % 50_000 for n in numbers]), "b": pa.array([*numbers]),
+                        **{f"t{k}": pa.array([f"{n * 31 % 9973:012d}" for n in numbers]) for k in range(4)}})
+files = FileOptions(sort_by=tuple(sys.argv[2:3]) if sys.argv[2] else ())
+writer = FileWriter(Storage(sys.argv[1]), "files", "%d.parquet", rows.schema, files, partition_by=["day"])
+before = peak()
+for _ in range(60):
+    writer.write(rows)
+entries = writer.close()
+print(sum(entry.rows for entry in entries), 60 * rows.nbytes, peak() - before)
+"""
+MOST = 240 << 20  # 275 to 300 MiB if the pages of the temporary file stay in memory
 
 
 def batch(rows: int, seed: int, days: int = 3) -> pa.RecordBatch:
@@ -112,26 +143,68 @@ def test_rows_of_a_partition_that_are_a_row_group_do_not_wait(tmp_path: Path, mo
     assert not writer._spill.is_empty
     assert (tmp_path / "files" / "0.parquet").exists()
     writer.write(pa.record_batch([pa.array([1, 0], pa.int32()), pa.array([-1, -2]), pa.array(["", ""])], schema=SCHEMA))
-    first, second = writer.close()
+    first, second = sorted(writer.close(), key=lambda entry: entry.path)
     assert pq.read_table(tmp_path / first.path)["a"].to_pylist() == [*range(20_000)] * 3 + [-2]
     assert pq.read_table(tmp_path / second.path)["a"].to_pylist() == [20_000] * 3 + [-1]
 
 
 def test_small_files_have_no_dictionary_of_values_that_do_not_repeat(tmp_path: Path):
-    schema = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string()),
+    schema = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string()), ("half", pa.int64()),
                         ("s", pa.struct([("b", pa.list_(pa.field("element", pa.int64())))]))])
     rows = 8000
-    one = pa.RecordBatch.from_pylist([{"day": n % 2, "a": n, "text": f"{n % 50}", "s": {"b": [n % 9]}}
+    one = pa.RecordBatch.from_pylist([{"day": n % 2, "a": n, "text": f"{n % 50}", "half": n // 4, "s": {"b": [n % 9]}}
                                       for n in range(rows)], schema=schema)
     writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", schema, FileOptions(), partition_by=("day",))
     writer.write(one)
     for n, entry in enumerate(writer.close()):
         file = pq.ParquetFile(tmp_path / entry.path)
         group = file.metadata.row_group(0)
-        assert {group.column(k).path_in_schema: group.column(k).has_dictionary_page for k in range(3)} == {
-            "a": False, "text": True, "s.b.list.element": True}
+        assert {group.column(k).path_in_schema: group.column(k).has_dictionary_page for k in range(4)} == {
+            "a": False, "text": True, "half": False, "s.b.list.element": True}
         assert file.read().equals(pa.Table.from_batches([one.filter(pa.array([k % 2 == n for k in range(rows)]))]).drop(
             "day"))
+
+
+@pytest.mark.parametrize("memory", [1 << 30, 1 << 15])
+def test_a_task_may_have_more_partitions_than_open_files(
+    tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
+):
+    """The file of a partition is closed when the partition has no more rows."""
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", memory)
+    most = [0]
+    begin = FileWriter._begin
+
+    def counting(writer: FileWriter, *given: Any) -> Any:
+        found = begin(writer, *given)
+        most[0] = max(most[0], len(writer._open))
+        return found
+
+    monkeypatch.setattr(FileWriter, "_begin", counting)
+    batches = [batch(5000, seed, days=300) for seed in range(4)]
+    entries = written(tmp_path, batches, FileOptions(), partition_by=("day",))
+    assert len(entries) == 300
+    assert most == [1]
+    assert sum(entry.rows for entry in entries) == 20_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak memory from Linux's /proc")
+@pytest.mark.parametrize("sort_by", ["", "a"])
+def test_rows_of_many_partitions_do_not_fill_the_memory(tmp_path: Path, sort_by: str):
+    """Pages of the temporary file leave the memory while its rows are written."""
+    found = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path), sort_by], check=True, capture_output=True,
+                           text=True, timeout=300)
+    rows, size, grown = map(int, found.stdout.split())
+    assert rows == 3_000_000
+    assert size > 230 << 20
+    assert grown < MOST, f"{grown / (1 << 20):.0f} MiB"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_statistics_are_computed_only_for_tables_that_store_them(tmp_path: Path, wanted: bool):
+    [entry] = written(tmp_path, [batch(10, 1)], FileOptions(statistics=wanted))
+    assert bool(entry.stats) == wanted
+    if wanted:
+        assert json.loads(entry.stats)["numRecords"] == 10
 
 
 def test_a_writer_that_is_abandoned_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

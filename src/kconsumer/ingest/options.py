@@ -241,4 +241,5 @@ class IngestOptions:
             self.target(), folder, letters=self.letters(), flatten=self.flatten,
             partitions=tuple(PartitionColumn.parse(text, hidden) for text in self.partition_by),
             hidden_partitions=hidden,
-            files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by))
+            files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by,
+                              statistics=self.format == "delta"))

@@ -79,6 +79,7 @@ class FileOptions:
     group_rows: int = 1_000_000  #: most rows of a row group
     group_bytes: int = 24 << 20  #: approximate size of a row group in memory when it is written
     sort_by: tuple[str, ...] = ()
+    statistics: bool = True  #: the manifest has those of each file
 
 
 @dataclass(frozen=True)

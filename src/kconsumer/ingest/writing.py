@@ -13,6 +13,7 @@ rows are divided have cost three times as much as the rows themselves.
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import tempfile
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -36,11 +38,14 @@ _Values = tuple[Any, ...]
 _Part = tuple[_Values, int, int]  # the partition's values, its first row, the number of its rows
 _LONGEST_TEXT: Final = 64  # characters of a minimum or maximum
 _SORTED_BYTES: Final = 128 << 20  # of a sorted file's rows in memory
-_DIVIDED_BYTES: Final = 64 << 20  # of rows that are divided into partitions at once; dividing copies them
+_DIVIDED_BYTES: Final = 32 << 20  # of rows that are divided into partitions at once; dividing copies them
 _TOGETHER_BYTES: Final = 16 << 20  # of rows of small partitions that are sorted at once; sorting copies them twice
 _GROUP_PARTS: Final = 8  # a partition's rows wait if they have less than this part of a row group's bytes
 _SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the distinct values of a partition's columns
-_DISTINCT: Final = 0.8  # of a column's values; with more, a dictionary makes the column larger and takes longer
+# Of a column's values, for small and for large samples. With more distinct ones, a dictionary makes the column larger
+# and takes longer. In a larger file, they may repeat after the sample.
+_DISTINCT: Final = (0.4, 0.8)
+_MAPPED_BYTES: Final = 16 << 20  # of rows read from the temporary file; then its pages no longer count as memory
 _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Linux
 
 
@@ -111,7 +116,7 @@ class FileWriter:
     def close(self) -> tuple[FileEntry, ...]:
         """Write the remaining rows and return the files."""
         self._flush(last=True)
-        for values in list(self._open):
+        for values in list(self._open):  # of partitions without rows at the end
             self._finish(values)
         return tuple(self._done)
 
@@ -153,6 +158,7 @@ class FileWriter:
             found = rows.slice(start, count)
             if is_whole:
                 self._write(values, found, is_sorted=True)
+                self._end(values)
             elif last:
                 waiting[values] = found
             elif self._is_large(values, found):
@@ -172,8 +178,11 @@ class FileWriter:
         Small partitions are sorted together: each copy of rows has a cost for every column.
         """
         if not self._sort_by:
-            for values, rows in self._spill.tables(self._options.group_bytes, waiting):
-                self._write(values, rows, is_sorted=False)
+            found = self._spill.tables(self._options.group_bytes, waiting)
+            for values, tables in itertools.groupby(found, key=itemgetter(0)):
+                for _, rows in tables:
+                    self._write(values, rows, is_sorted=False)
+                self._end(values)
             return
         together: list[tuple[_Values, pa.Table]] = []
         held = 0
@@ -335,6 +344,11 @@ class FileWriter:
         except OSError as error:
             raise OSError(error.errno, error.strerror or str(error), self._target.path(name)) from error
 
+    def _end(self, values: _Values) -> None:
+        """Finish the file of a partition without more rows; otherwise, all partitions have open files at once."""
+        if values in self._open:
+            self._finish(values)
+
     def _finish(self, values: _Values) -> None:
         opened = self._open.pop(values)
         with self._naming(opened.name):
@@ -342,7 +356,8 @@ class FileWriter:
             size = opened.sink.tell()
             opened.sink.close()
         found = opened.writer.writer.metadata
-        self._done.append(FileEntry(opened.name, found.num_rows, size, self._texts(values), statistics(found)))
+        stats = statistics(found) if self._options.statistics else ""
+        self._done.append(FileEntry(opened.name, found.num_rows, size, self._texts(values), stats))
 
 
 class _Spill:
@@ -400,11 +415,16 @@ class _Spill:
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)  # lives as long as rows of it
         reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))
         stored = [reader.get_batch(number) for number in range(reader.num_record_batches)]  # not read yet
+        touched = 0
         for values in dict.fromkeys([*self._parts, *more]):
             batches, held = [], 0
+            if touched >= _MAPPED_BYTES:
+                mapped.madvise(mmap.MADV_DONTNEED)  # reading them again maps the pages again
+                touched = 0
             for batch in self._batches(values, stored, more):
                 batches.append(batch)
                 held += batch.nbytes
+                touched += batch.nbytes
                 if held >= size:
                     yield values, pa.Table.from_batches(batches)
                     batches, held = [], 0
@@ -430,8 +450,9 @@ def _dictionary_columns(sample: pa.Table) -> list[str] | bool:
 
     Parquet's writer gives up a dictionary only once it has 1 MB, which small files never reach.
     """
+    most = _DISTINCT[sample.num_rows >= _SAMPLE_ROWS[1]] * sample.num_rows
     distinct = {name for name in sample.column_names if not pa.types.is_nested(sample.schema.field(name).type)
-                and len(pc.unique(sample.column(name))) > _DISTINCT * sample.num_rows}
+                and len(pc.unique(sample.column(name))) > most}
     if not distinct:
         return True
     empty = pa.BufferOutputStream()
