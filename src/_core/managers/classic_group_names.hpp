@@ -15,7 +15,7 @@ inline const char* classic_error(int32_t code) {
   switch (code) {
     case 14: return "the coordinator is loading the group";
     case 15: case 16: return "the broker is not the coordinator";
-    case 22: return "illegal generation";
+    case 22: return "the generation is not the present one of the group";
     case 23: return "the members have no assignor or protocol type in common";
     case 24: return "the group id is not valid";
     case 25: return "the coordinator does not know this member";
@@ -27,7 +27,7 @@ inline const char* classic_error(int32_t code) {
     case 81: return "the group has its maximum number of members";
     case 82: return "another member with this group.instance.id has taken its place";
   }
-  return "unexpected error";
+  return "the coordinator reported an unexpected error: see the broker's log";
 }
 
 inline void group_by_topic(const std::vector<TopicPartition>& sorted, std::vector<TopicPartitions>& out) {
