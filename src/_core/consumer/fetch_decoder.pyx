@@ -6,7 +6,7 @@ partition whose position has changed; changes N's data while A decodes (it notes
 
 Which thread decodes: an application that waits in an exclusive call has nothing else to do, and N continues to
 receive. While the application processes its records, N decodes ahead of it. Most responses take several steps to
-decode. An application that takes whole batches calls again within microseconds, so N waits a moment before it decodes.
+decode. An application that takes whole batches calls again within microseconds, so N waits that long before it decodes.
 
 N decodes encrypted responses first while there is nothing to receive. They arrive in records of 16 KiB, at the speed of
 one broker thread, and N would sleep between them. Waking the application instead would move it to a core that another
@@ -101,8 +101,7 @@ cdef class FetchDecoder:
             self.background.wake()
 
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil:
-        """Return whether N decodes in this turn; *wait_ms = 0 or 1 if it must check again soon."""
-        cdef bint decodes
+        """Return whether N decodes in this turn; *wait_ms = 0 if it must check again soon."""
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
@@ -112,11 +111,9 @@ cdef class FetchDecoder:
             self.background.wake()
             if self.gate.waits.load():
                 return False
-        decodes = self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
         if not self.blocked.load():
-            # Until A is back or late, N has nothing to do but to receive, or to decompress as soon as A waits again.
-            wait_ms[0] = 0 if decodes or not self.ahead.empty() else min(wait_ms[0], <int64_t>1)
-        return decodes
+            wait_ms[0] = 0
+        return self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
 
     cdef void decode_on_network(self) noexcept nogil:
         """Decode one slice, unless A decodes or the turn was needed to receive."""

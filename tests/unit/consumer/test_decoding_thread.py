@@ -43,28 +43,6 @@ def test_plaintext_is_left_to_an_application_that_waits(loop):
     assert inside.undecoded(loop.consumer) == 0
 
 
-def just_left(loop, **more):
-    """A response arrives when the application has just left its wait."""
-    loop.network.encrypts = False
-    assert not inside.begin_wait(loop.consumer)
-    inside.end_wait(loop.consumer)
-    loop.fetched(loop.one(FETCH), {0: {"records": batch(0, [VALUE] * ROWS, **more)}}, turns=2)
-    assert inside.undecoded(loop.consumer) == 1
-
-
-def test_the_network_thread_sleeps_until_the_application_is_back_or_late(loop):
-    just_left(loop)
-    assert loop.network.timeout_ms == 1
-    loop.advance(1)
-    loop.turn()
-    assert inside.undecoded(loop.consumer) == 0
-
-
-def test_the_network_thread_does_not_sleep_while_it_may_soon_decompress(loop):
-    just_left(loop, attributes=1)
-    assert loop.network.timeout_ms == 0
-
-
 def test_an_encrypted_response_is_decoded_if_no_bytes_wait_in_the_socket(loop):
     assert not inside.begin_wait(loop.consumer)
     loop.network.receives = True
