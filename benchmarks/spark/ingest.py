@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -31,8 +31,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.report import machine
 from benchmarks.spark import commits, ingest_report, typed
-from benchmarks.spark.flights import AVRO, PARTITIONS, PREFIX, SCHEMA, VALUES, WRITING, json_values
-from benchmarks.spark.ingest_report import LOCAL, OWN, SPARK
+from benchmarks.spark.flights import AVRO, PARTITIONS, PREFIX, SCHEMA, VALUES, WRITING, YEAR, json_values
+from benchmarks.spark.ingest_report import LOCAL, OWN, PLAIN, SPARK, YEARLY
 from benchmarks.spark.reads import STANDALONE
 from benchmarks.spark.usage import cpu_seconds, worker_peaks
 from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
@@ -134,6 +134,17 @@ def checked(path: str, table: str) -> tuple[Any, ...]:
     return tuple(map(str, found[0]))
 
 
+def measured(run: Callable[[], list[float]], job: Job) -> dict[str, Any]:
+    """{"seconds", "cpu", "triggers": [ms, …], "sums"} of one run; its table is removed."""
+    cpu, began = cpu_seconds(os.getpid()), time.monotonic()
+    spans = run()
+    took = time.monotonic() - began
+    found = {"seconds": took, "cpu": cpu_seconds(os.getpid()) - cpu, "triggers": spans,
+             "sums": checked(job.path, job.case.table)}
+    shutil.rmtree(job.path)
+    return found
+
+
 class Bench:
     """A session and a local runner, and the ways that use them."""
 
@@ -160,15 +171,9 @@ class Bench:
 
     def run(self, way: str, servers: str, topics: tuple[str, ...], case: Case, limit: int | None = None,
             ) -> dict[str, Any]:
-        """{"seconds", "cpu", "triggers": [ms, …], "sums"} of one run into a new table."""
-        path = str(self.scratch / "table")
-        cpu, began = cpu_seconds(os.getpid()), time.monotonic()
-        spans = self.ways[way](Job(servers, topics, case, path, limit))
-        took = time.monotonic() - began
-        found = {"seconds": took, "cpu": cpu_seconds(os.getpid()) - cpu, "triggers": spans,
-                 "sums": checked(path, case.table)}
-        shutil.rmtree(path)
-        return found
+        """Measure one run into a new table."""
+        job = Job(servers, topics, case, str(self.scratch / "table"), limit)
+        return measured(lambda: self.ways[way](job), job)
 
 
 @contextmanager
@@ -213,6 +218,26 @@ def compare(case: Case, records: int, rounds: int) -> dict[str, Any]:
             "records": records, "samples": samples, "peaks": peaks}
 
 
+def year(records: int, rounds: int) -> dict[str, Any]:
+    """One task into a partition for each of many days, and the same task into one file."""
+    cases = {PLAIN: Case(codec="zstd"), YEARLY: Case(codec="zstd", days=True)}
+    runners = {name: LocalRunner(1) for name in cases}
+    with KafkaCluster(1, quick_start=False) as cluster, tempfile.TemporaryDirectory() as scratch, ExitStack() as ends:
+        for runner in runners.values():
+            ends.callback(runner.close)
+        cluster.create_topic("flights", PARTITIONS)
+        cluster.produce("flights", json_values(records, days=YEAR), WRITING)
+
+        def run(way: str) -> dict[str, Any]:
+            job = Job(cluster.bootstrap_servers, ("flights",), cases[way], f"{scratch}/table")
+            return measured(lambda: direct(runners[way], job), job)
+
+        samples = in_turns(cases, rounds, run)
+        peaks = worker_peaks()
+    return {"about": f"one local process, {records:,} json records into parquet, zstd, a partition for each of {YEAR} "
+                     "days and none", "records": records, "samples": samples, "peaks": peaks}
+
+
 def triggers(rows: int, count: int, rounds: int) -> dict[str, Any]:
     """Triggers of so many rows, several in each run."""
     partitions = 1 if rows == 1 else PARTITIONS
@@ -244,6 +269,7 @@ def parts(records: int, rounds: int) -> dict[str, Callable[[], dict[str, Any]]]:
     small = min(records, 1_000_000)
     return {
         **{name: lambda case=case: compare(case, records, rounds) for name, case in CASES.items()},  # type: ignore[misc]
+        "year": lambda: year(records, rounds),
         "trigger-1": lambda: triggers(1, 25, rounds),
         "trigger-1000": lambda: triggers(1_000, 25, rounds),
         "trigger-1000000": lambda: triggers(small, 2, rounds),

@@ -15,9 +15,11 @@ BUILD: Final = ROOT / "build" / "bench" / "ingest"
 PAGE: Final = ROOT / "docs" / "benchmarks-ingest.md"
 OWN, SPARK, LOCAL = "Spark's own pipeline", "direct engine on Spark", "direct engine, 2 local processes"
 FUNCTION, TYPED = "Spark's source and function", "kconsumer's source, value.format"
+PLAIN, YEARLY = "one file", "a partition for each day"  # of the part year
 _PEAKS: Final = {SPARK: "pyspark.daemon", LOCAL: "multiprocessing.spawn"}
 _MIB: Final = 1 << 20
 _PEAK_MIB: Final = 400
+_YEAR_CPU: Final = 1.5  # most CPU seconds of the part year with partitions, relative to those without
 # (part, way, way that it is compared with, least ratio of rates)
 _RATES: Final = (("json-parquet", SPARK, OWN, 6.0), ("avro-parquet", SPARK, OWN, 6.0), ("json-delta", SPARK, OWN, 5.0),
                  ("json-parquet-zstd", SPARK, OWN, 4.0), ("json-parquet-days", SPARK, OWN, 4.0),
@@ -50,7 +52,8 @@ def _rates_table(part: dict[str, Any]) -> list[str]:
         rate = Spread.of(rows / sample["seconds"] / 1000 for sample in kept).show(".0f")
         cpu = Spread.of(sample["cpu"] / rows * 1e6 for sample in kept).show(".1f")
         times = "1" if way == first else ratio(part, way, first).show(".2f")
-        peak = part.get("peaks", {}).get(_PEAKS.get(way, ""), 0) / _MIB
+        kind = _PEAKS[LOCAL] if way == YEARLY else _PEAKS.get(way, "")
+        peak = part.get("peaks", {}).get(kind, 0) / _MIB
         lines.append(f"| {way} | {rate} | {cpu} | {times} | {f'{peak:.0f}' if peak else '-'} |")
     return lines
 
@@ -97,6 +100,11 @@ def goals(parts: Parts) -> list[str]:
         for way, most in _TRIGGERS:
             found = _spans(parts["trigger-1"], way).median
             lines.append(_goal(f"a trigger of one row, ms: {way}", f"≤ {most:g}", f"{found:.0f}", found <= most))
+    if "year" in parts:
+        kept = parts["year"]["samples"]
+        found = Spread.of(own["cpu"] / base["cpu"] for base, own in zip(kept[PLAIN], kept[YEARLY], strict=True)).median
+        lines.append(_goal(f"year: {YEARLY}, CPU seconds relative to {PLAIN}", f"≤ {_YEAR_CPU:g}", f"{found:.2f}",
+                           found <= _YEAR_CPU))
     for way, kind in _PEAKS.items():
         peaks = [part["peaks"][kind] / _MIB for part in parts.values() if part.get("peaks", {}).get(kind)]
         if peaks:
