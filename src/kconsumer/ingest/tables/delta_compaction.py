@@ -130,8 +130,7 @@ class Compaction:
             IngestError: another compaction is running, or another writer has replaced the same files.
         """
         small = self._small_files()
-        bins = list(small_files.bins(small, _size, self._target_bytes)) if least is None else [
-            found for found in [small_files.step(small, _size, self._target_bytes, least)] if found]
+        bins = small_files.chosen(small, _size, self._target_bytes, least)
         if not bins:
             return 0
         self._again(self._take, lambda: lease_of(self._delta) == self._lease)

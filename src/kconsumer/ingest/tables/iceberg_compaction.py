@@ -118,8 +118,7 @@ class Compaction:
             raise IngestError(f"cannot compact {self._name}: it has version {table.format_version} of Iceberg's "
                               "format, whose ids of rows PyIceberg does not keep; use rewrite_data_files of Spark")
         small = self._small_files(table)
-        bins = list(small_files.bins(small, _size, self._target_bytes)) if least is None else [
-            found for found in [small_files.step(small, _size, self._target_bytes, least)] if found]
+        bins = small_files.chosen(small, _size, self._target_bytes, least)
         if not bins:
             return 0
         self._again(self._take, lambda: self._holds(self._load()))

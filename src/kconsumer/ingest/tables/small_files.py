@@ -14,6 +14,16 @@ _COMMIT_BYTES: Final = 1 << 30  # of replaced files in one commit
 _File = TypeVar("_File")
 
 
+def chosen(
+    groups: Sequence[Sequence[_File]], size: Callable[[_File], int], target: int, least: int | None
+) -> list[list[_File]]:
+    """Return the files that become one file each: those of one step, or with ``least`` None all small files."""
+    if least is None:
+        return list(bins(groups, size, target))
+    found = step(groups, size, target, least)
+    return [found] if found else []
+
+
 def bins(groups: Iterable[Sequence[_File]], size: Callable[[_File], int], target: int) -> Iterator[list[_File]]:
     """Yield the files that become one file, for all small files.
 
