@@ -29,9 +29,11 @@ from kconsumer._core.managers.fetch_session cimport (
     FETCHED_END_OF_PARTITION,
     FETCHED_ERROR,
     FETCHED_RECORDS,
+    MOST_FETCHED_BYTES,
+    FetchedExtent,
     ForgottenPartition,
     SessionTopic,
-    next_fetch_offset,
+    fetched_extent,
 )
 from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf
@@ -52,9 +54,6 @@ cdef enum:
     KIND_CLOSE_SESSION = 2
     LAST_VERSION_WITHOUT_IDS = 12
     FINAL_EPOCH = -1  # ends the named session; without a session, creates none
-    # Upper bound of one response: its block is pinned as a whole, so it should not grow with fetch.max.bytes. With the
-    # data around the records it is 8 MiB, and fits into a block of that size.
-    RESPONSE_TARGET_BYTES = 8384512
     # While a backlog is read in windows, the whole session is fetched at this interval, so that its watermarks stay
     # known (lag() uses watermarks of the last second).
     WHOLE_SESSION_MS = 800
@@ -334,7 +333,8 @@ cdef class FetchSender(RequestManager):
                 self.counters.stalls.fetch_add(1)
                 return 0
             room = max(room, worthwhile)
-        room = min(room, min(<int64_t>RESPONSE_TARGET_BYTES, share))
+        # The block of a response is pinned as a whole, so it does not grow with fetch.max.bytes.
+        room = min(room, min(session.size.bytes(), share))
         return max(min(room, <int64_t>self.config.max_bytes.load()), <int64_t>1)
 
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil:
@@ -418,7 +418,8 @@ cdef class FetchSender(RequestManager):
         cdef int32_t given = self.config.max_partition_bytes.load()
         if given > 0:
             return given
-        return max(RESPONSE_TARGET_BYTES // max(<int32_t>session.partition_count, 1), <int32_t>SMALLEST_SHARE_BYTES)
+        return max(<int32_t>MOST_FETCHED_BYTES // max(<int32_t>session.partition_count, 1),
+                   <int32_t>SMALLEST_SHARE_BYTES)
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
         """Close every fetch session (epoch −1), so that brokers free their slots."""
@@ -482,6 +483,7 @@ cdef class FetchSender(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef FetchSession* session
         cdef int64_t asked_bytes
+        cdef bint late = not self.nothing_undelivered()
         cdef size_t t, i
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
@@ -518,6 +520,7 @@ cdef class FetchSender(RequestManager):
                 session.turns.received(<int64_t>message.responses[t].partitions[i].records.length)
             self._on_topic(session, message, message.responses[t], response, now_ms)
         session.turns.answer_ended(session.named, asked_bytes)
+        session.size.answer_ended(late)
 
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         session.start_again()
@@ -592,6 +595,7 @@ cdef class FetchSender(RequestManager):
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef int64_t next_offset = entry.fetch_offset
         cdef int32_t leader_epoch = p.fetch_leader_epoch
+        cdef FetchedExtent extent
         cdef int64_t end
         p.request.on_success()
         p.last_error = 0
@@ -604,8 +608,11 @@ cdef class FetchSender(RequestManager):
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
             self.positions.mark_dirty(p)
         if data.records.length > 0:
-            next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset,
-                                            &p.fetch_leader_epoch, &session.partial_batches)
+            extent = fetched_extent(data.records.data, <size_t>data.records.length, entry.fetch_offset, leader_epoch)
+            next_offset = extent.next_offset
+            p.fetch_leader_epoch = extent.leader_epoch
+            session.partial_batches += extent.cut_off
+            session.size.taken(<int64_t>data.records.length, next_offset - entry.fetch_offset, extent.largest_batch)
             p.received_bytes += <int64_t>data.records.length
             self._queue_records(entry, p, data, response, leader_epoch)
             if next_offset > entry.fetch_offset:

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "managers/fetch_size.hpp"
 #include "managers/fetch_turns.hpp"
 #include "protocol/types.hpp"
 #include "records/decode.hpp"
@@ -72,6 +73,7 @@ struct FetchSession {
   std::vector<SessionPartition*> to_send;  // partitions with changed parameters; null for one that has left
   std::vector<ForgottenPartition> to_forget;
   FetchTurns turns;
+  FetchSize size;
 
   FetchSession() = default;
   FetchSession(const FetchSession&) = delete;
@@ -206,11 +208,17 @@ struct BatchFailure {
   bool permanent = false;               // fetching it again would not help
 };
 
-// The start of the next fetch of a partition, and the leader epoch of the last batch (unchanged without a batch). It
-// reads only batch headers, so that the next request is sent before this response is decoded. The values are used for
+// What the batch headers of a partition's records say.
+struct FetchedExtent {
+  int64_t next_offset;        // the start of the next fetch
+  int32_t leader_epoch;       // of the last batch; the given one without a batch
+  int64_t largest_batch = 0;  // bytes of the largest whole batch
+  bool cut_off = false;       // the last batch is not whole
+};
+
+// Reads only batch headers, so that the next request is sent before this response is decoded. The result is used for
 // nothing else: the decoder checks every batch.
-inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
-                                 int64_t* partial_batches) {
+inline FetchedExtent fetched_extent(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t leader_epoch) {
   auto i64 = [](const uint8_t* q) {
     uint64_t v;
     memcpy(&v, q, 8);
@@ -221,13 +229,13 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
     memcpy(&v, q, 4);
     return static_cast<int32_t>(__builtin_bswap32(v));
   };
-  int64_t next = fetch_offset;
+  FetchedExtent found{fetch_offset, leader_epoch};
   while (length >= 17) {
     int64_t base = i64(p);
     int32_t batch = i32(p + 8);
     if (batch < 5 || static_cast<size_t>(batch) > length - 12 || base < 0 || base == INT64_MAX) break;
     int64_t last = base;
-    int32_t epoch = *leader_epoch;
+    int32_t epoch = found.leader_epoch;
     if (p[16] == 2) {
       if (batch < 49) break;
       int32_t delta = i32(p + 23);
@@ -235,15 +243,17 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
       last = base + delta;
       epoch = i32(p + 12);
     }
-    if (last + 1 > next) {
-      next = last + 1;
-      *leader_epoch = epoch;
+    if (last + 1 > found.next_offset) {
+      found.next_offset = last + 1;
+      found.leader_epoch = epoch;
     }
-    p += 12 + static_cast<size_t>(batch);
-    length -= 12 + static_cast<size_t>(batch);
+    const size_t whole = 12 + static_cast<size_t>(batch);
+    found.largest_batch = std::max(found.largest_batch, static_cast<int64_t>(whole));
+    p += whole;
+    length -= whole;
   }
-  *partial_batches += length > 0;
-  return next;
+  found.cut_off = length > 0;
+  return found;
 }
 
 }  // namespace kc

@@ -19,6 +19,15 @@ cdef extern from "managers/fetch_turns.hpp" namespace "kc" nogil:
         void answer_ended(size_t named, int64_t most_bytes)
 
 
+cdef extern from "managers/fetch_size.hpp" namespace "kc" nogil:
+    const int64_t MOST_FETCHED_BYTES "kc::FetchSize::kMost"
+
+    cdef cppclass FetchSize:
+        void taken(int64_t bytes, int64_t records, int64_t largest_batch)
+        void answer_ended(bint late)
+        int64_t bytes()
+
+
 cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
     cdef cppclass SessionPartition:
         SessionPartition()
@@ -68,6 +77,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         unordered_map[string, SessionTopic] topics
         vector[ForgottenPartition] to_forget
         FetchTurns turns
+        FetchSize size
         SessionPartition* find(const string& topic, int32_t partition)
         SessionPartition* find(SessionTopic& topic, int32_t partition)
         SessionTopic* topic_of(const Uuid& id)
@@ -108,5 +118,11 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t resume_leader_epoch
         bint permanent
 
-    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
-                              int64_t* partial_batches)
+    cdef cppclass FetchedExtent:
+        FetchedExtent()
+        int64_t next_offset
+        int32_t leader_epoch
+        int64_t largest_batch
+        bint cut_off
+
+    FetchedExtent fetched_extent(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t leader_epoch)
