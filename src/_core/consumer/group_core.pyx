@@ -27,6 +27,7 @@ from kconsumer._core.events.application_event cimport (
     AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
+    LeaveCallbackEvent,
     LeaveGroupEvent,
     SubscribeEvent,
 )
@@ -387,6 +388,7 @@ cdef class GroupCore(ConsumerCore):
         self.subscribed = False
         try:
             if call_back and not leaving.partitions.empty():
+                self.application.add(new LeaveCallbackEvent())
                 yield from self._calling_back("lost" if lost else "revoke", partition_tuples(leaving.partitions), True)
         finally:
             if not self.in_child():
