@@ -101,6 +101,9 @@ cdef class ConsumerNetworkThread:
         if self.has_group:
             earliest = min(earliest, self.commits.next_deadline_ms())
         if self.processor.closing != NULL:
+            if self.may_close():
+                # This turn has ended what CLOSE waits for, and no response will wake N.
+                return 0
             earliest = min(earliest, self.processor.closing.deadline_ms)
         if self.flush_until_ms > 0:
             earliest = min(earliest, self.flush_until_ms)
