@@ -145,7 +145,7 @@ cdef class ConsumerNetworkThread:
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
-        elif self.has_group:
+        elif self.has_group and not self.commits_awaited.load():
             self._flush_commits()
         self.end()
 

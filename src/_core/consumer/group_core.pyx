@@ -541,6 +541,10 @@ cdef class GroupCore(ConsumerCore):
                 p.release()
         return 0
 
+    def _await_no_commits(self):
+        """When this object is freed, do not wait for its commits: the program has waited for them."""
+        self.network_thread.commits_awaited.store(True)
+
     def _ask_committed(self, partitions, timeout):
         """Return the Question about [(topic, partition)]; its answer is offset_tuples()."""
         cdef FetchCommittedEvent* event
