@@ -58,15 +58,14 @@ class Inner(Consumer):
     # ---- the end of the interpreter
 
     def _serve_at_exit(self) -> None:
-        """Run the callbacks that wait, unless a loop in another thread runs them. Without a loop, coroutines cannot run.
-        """
+        """Run the callbacks that wait, unless a loop in another thread runs them."""
         outer = None if self._outer is None else self._outer()
         loop = None if outer is None else outer._bound()
         if loop is None or not loop.is_running():
             super()._serve_at_exit()
 
     def _serve(self) -> None:
-        """Run the callbacks that wait, where no loop runs."""
+        """Run the callbacks that wait. Without a loop, coroutines cannot run."""
         for unawaited in self._serving():
             if hasattr(unawaited, "close"):
                 unawaited.close()
