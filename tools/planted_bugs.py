@@ -56,6 +56,8 @@ BUGS = (
         "            if message.member_epoch != self.membership.epoch:\n", "            if False:\n", ("consumer",)),
     Bug("a leader leaves a generation without its assignment", "managers/classic_group_manager",
         "if self.leader.keep(self.made):", "if False:", ("classic",)),
+    Bug("a group waits for the assignor of an application in the callback of its leave", "managers/membership_manager",
+        "        self.in_leave_callback = True\n", "", ("classic",)),
     Bug("a leader gives the list of members away to the application's assignor", "managers/group_leader",
         "call.members = self.members", "call.members.swap(self.members)", ("classic",)),
     Bug("a bad batch stops its partition at once", "managers/fetch_errors",

@@ -385,6 +385,27 @@ def test_heartbeats_continue_while_the_gil_is_held(party, cluster, protocol):
     assert max(gaps) <= HEARTBEAT_MS + 500, gaps
 
 
+@both
+@pytest.mark.parametrize("last", ["unsubscribe", "unassign", "nothing"])
+def test_close_with_nothing_left_to_do_does_not_wait(cluster, topic_name, protocol, last):
+    """No broker has a request whose response would wake the network thread."""
+    topic = topic_name()
+    cluster.create_topic(topic, 1)
+    consumer = Consumer(settings(cluster, group_id=topic, group_protocol=protocol))
+    if last == "unsubscribe":
+        consumer.subscribe([topic])
+        until(lambda: consumer.poll(0.05) or consumer.assignment())
+        consumer.unsubscribe()
+    elif last == "unassign":
+        consumer.assign([TopicPartition(topic, 0)])
+        consumer.poll(0.5)
+        consumer.unassign()
+    time.sleep(1)  # the last responses arrive
+    began = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - began < 0.5
+
+
 def test_a_member_sends_its_leave_but_a_static_member_does_not(party, cluster):
     group = party(CLASSIC)
     dynamic = group.join()

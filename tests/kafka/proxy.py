@@ -30,6 +30,8 @@ class Proxy:
         self._open = Counter()
         self._delays = {}
         self._lags = {}
+        self._cut = Counter()
+        self._cuts = Counter()
         self._choose = random.Random(seed)
         self._sockets = []
         self._ended = False
@@ -61,6 +63,16 @@ class Proxy:
     def lag(self, api, seconds):
         """Let each request of an API wait before it reaches its broker. It is lost if its client goes meanwhile."""
         self._lags[api] = seconds
+
+    def cut(self, api, count):
+        """Close the connections of the next requests of an API, which do not reach their broker."""
+        with self._changed:
+            self._cut[api] = count
+
+    def cuts(self, api):
+        """How many connections cut() has closed."""
+        with self._changed:
+            return self._cuts[api]
 
     def open(self, api):
         """How many requests of an API have no answer yet, as their clients see it."""
@@ -105,6 +117,8 @@ class Proxy:
                 api, _, correlation = struct.unpack_from(">hhi", frame, 4)
                 apis[correlation] = api
                 self._count(api, 1)
+                if self._is_cut(api):
+                    break
                 if api in self._lags:
                     time.sleep(self._lags[api])
                     if _has_gone(client):
@@ -120,6 +134,14 @@ class Proxy:
                 self._count(apis.pop(correlation), -1)
         for api in apis.values():
             self._count(api, -1)
+
+    def _is_cut(self, api):
+        with self._changed:
+            if self._cut[api] <= 0:
+                return False
+            self._cut[api] -= 1
+            self._cuts[api] += 1
+            return True
 
     def _count(self, api, change):
         with self._changed:

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import time
 
 import confluent_kafka
 import pytest
@@ -23,8 +24,9 @@ _numbers = itertools.count()
 
 # What the programs have in common. A commit counts as accepted when commit() has returned.
 PRELUDE = """
-import gc, json, os, signal, sys, threading, time
+import asyncio, gc, json, os, signal, sys, threading, time
 from kconsumer import Consumer, KafkaException, TopicPartition
+from kconsumer.aio import AIOConsumer
 
 def say(**what):
     os.write(1, json.dumps(what).encode() + b"\\n")
@@ -35,8 +37,8 @@ def on_commit(error, partitions):
         if wrong is not None:
             say(refused=p.partition, offset=p.offset, error=wrong.name())
 
-def member(**more):
-    return Consumer({{**{config!r}, "on_commit": on_commit, **more}})
+def member(kind=Consumer, **more):
+    return kind({{**{config!r}, "on_commit": on_commit, **more}})
 
 def commit(consumer, offsets):
     consumer.commit(offsets=[TopicPartition({topic!r}, p, o) for p, o in offsets.items()])
@@ -52,6 +54,16 @@ def commit_each(consumer, messages):
     for m in messages:
         consumer.commit(m)
         say(accepted={{m.partition(): m.offset() + 1}})
+
+async def reader():
+    # An AIOConsumer that has read and committed all records.
+    consumer = member(AIOConsumer)
+    await consumer.subscribe([TOPIC])
+    for _ in range(ALL):
+        message = await consumer.getone()
+        await consumer.commit(message)
+        say(accepted={{message.partition(): message.offset() + 1}})
+    return consumer
 
 def offsets_after(messages):
     return {{m.partition(): m.offset() + 1 for m in messages}}
@@ -73,24 +85,15 @@ PROGRAMS = {
             commit_each(consumer, take(consumer, ALL))
             sys.exit(0)
     """,
-    "exception in a with block": """
+    **{f"exception in a with block, automatic commits {automatic}": f"""
         try:
-            with member() as consumer:
+            with member(**{{"enable.auto.commit": {automatic}}}) as consumer:
                 consumer.subscribe([TOPIC])
                 commit_each(consumer, take(consumer, ALL))
                 raise ValueError
         except ValueError:
             pass
-    """,
-    "exception in a with block, with automatic commits": """
-        try:
-            with member(**{"enable.auto.commit": True}) as consumer:
-                consumer.subscribe([TOPIC])
-                commit_each(consumer, take(consumer, ALL))
-                raise ValueError
-        except ValueError:
-            pass
-    """,
+    """ for automatic in (False, True)},
     "SIGTERM handler that closes": """
         consumer = member()
         consumer.subscribe([TOPIC])
@@ -149,19 +152,7 @@ PROGRAMS = {
         commit_each(consumer, take(consumer, ALL))
         del consumer
     """,
-    "dropped in a cycle": """
-        class Worker:
-            def __init__(self):
-                self.consumer = member()
-                self.consumer.subscribe([TOPIC], on_revoke=self.revoked)
-            def revoked(self, consumer, partitions):
-                pass
-        worker = Worker()
-        commit_each(worker.consumer, take(worker.consumer, ALL))
-        del worker
-        gc.collect()
-    """,
-    "in a cycle at the end of the interpreter": """
+    **{f"in a cycle {when}": f"""
         class Worker:
             def __init__(self):
                 self.consumer = member()
@@ -171,7 +162,8 @@ PROGRAMS = {
         gc.disable()
         worker = Worker()
         commit_each(worker.consumer, take(worker.consumer, ALL))
-    """,
+        {drop}
+    """ for when, drop in (("that is collected", "del worker; gc.collect()"), ("at the end of the interpreter", ""))},
     "a daemon thread polls at the end of the interpreter": """
         consumer = member()
         consumer.subscribe([TOPIC])
@@ -276,7 +268,7 @@ PROGRAMS = {
         consumer.close()
         say(automatic=True)
     """,
-    "KeyboardInterrupt in on_revoke of close": """
+    **{f"KeyboardInterrupt in on_revoke of {end}": f"""
         messages = []
         consumer = member()
         def on_revoke(*_):
@@ -285,23 +277,10 @@ PROGRAMS = {
         consumer.subscribe([TOPIC], on_revoke=on_revoke)
         messages += take(consumer, ALL)
         try:
-            consumer.close()
+            consumer.{end}()
         except KeyboardInterrupt:
             say(interrupted=True)
-    """,
-    "KeyboardInterrupt in on_revoke of unsubscribe": """
-        messages = []
-        consumer = member()
-        def on_revoke(*_):
-            commit(consumer, offsets_after(messages))
-            raise KeyboardInterrupt
-        consumer.subscribe([TOPIC], on_revoke=on_revoke)
-        messages += take(consumer, ALL)
-        try:
-            consumer.unsubscribe()
-        except KeyboardInterrupt:
-            say(interrupted=True)
-    """,
+    """ for end in ("close", "unsubscribe")},
     "KeyboardInterrupt in on_revoke of a rebalance": """
         messages = []
         consumer, other = member(), member()
@@ -388,7 +367,86 @@ PROGRAMS = {
         consumer = member()
         commit(consumer, {0: 7, 1: 8, 2: 9})
     """,
+    "an event loop polls in a daemon thread": """
+        done = threading.Event()
+        async def work():
+            consumer = await reader()
+            done.set()
+            while True:
+                await consumer.poll(1.0)
+        threading.Thread(target=asyncio.run, args=(work(),), daemon=True).start()
+        done.wait()
+    """,
+    "an event loop runs for ever in a daemon thread": """
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        kept = asyncio.run_coroutine_threadsafe(reader(), loop).result()
+    """,
+    "an event loop is blocked in a daemon thread": """
+        done = threading.Event()
+        async def work():
+            kept = await reader()
+            done.set()
+            time.sleep(60)
+        threading.Thread(target=asyncio.run, args=(work(),), daemon=True).start()
+        done.wait()
+    """,
+    "sys.exit in a coroutine": """
+        async def work():
+            global kept
+            kept = await reader()
+            sys.exit(0)
+        asyncio.run(work())
+    """,
+    "sys.exit in a coroutine that has the only reference": """
+        async def work():
+            kept = await reader()
+            sys.exit(0)
+        asyncio.run(work())
+    """,
+    "an event loop that is not closed": """
+        loop = asyncio.new_event_loop()
+        kept = loop.run_until_complete(reader())
+    """,
 }
+
+# Programs that end while one commit of each consumer is in flight. They state when they end.
+IN_FLIGHT = {
+    "a consumer": """
+        consumer = member()
+        commit(consumer, {0: 7})
+    """,
+    "two consumers": """
+        consumers = [member(), member()]
+        for consumer in consumers:
+            commit(consumer, {0: 7})
+    """,
+    "two consumers of daemon threads": """
+        def work(done):
+            consumer = member()
+            commit(consumer, {0: 7})
+            done.set()
+            consumer.poll(60)
+        for done in (threading.Event(), threading.Event()):
+            threading.Thread(target=work, args=(done,), daemon=True).start()
+            done.wait()
+    """,
+    "an event loop in a daemon thread": """
+        done = threading.Event()
+        async def work():
+            consumer = member(AIOConsumer)
+            await consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7)])
+            done.set()
+            await consumer.poll(60)
+        threading.Thread(target=asyncio.run, args=(work(),), daemon=True).start()
+        done.wait()
+    """,
+    "an event loop that has ended": """
+        consumer = member(AIOConsumer)
+        asyncio.run(consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7)]))
+    """,
+}
+WARNING = "the program ended before the last commits of group"
 
 
 def stored(cluster, group):
@@ -409,27 +467,113 @@ def proxy(kafka):
         yield proxy
 
 
+@pytest.fixture
+def faulty(kafka):
+    """A way to the broker whose faults are those of one test."""
+    with Proxy(kafka) as proxy:
+        yield proxy
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _topic(kafka):
     kafka.create_topic(TOPIC, partitions=PARTITIONS)
     write(kafka, TOPIC, range(PARTITIONS), RECORDS)
 
 
+@pytest.fixture
+def group():
+    return f"programs-{next(_numbers)}"
+
+
+class Ended:
+    """A program that has run to its end, and its statements."""
+
+    def __init__(self, way, group, text, protocol="classic"):
+        config = {"bootstrap.servers": way.bootstrap_servers, "group.id": group, "group.protocol": protocol,
+                  "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        program = PRELUDE.format(config=config, topic=TOPIC, count=PARTITIONS * RECORDS) + textwrap.dedent(text)
+        program += "\nsay(ends=time.monotonic())\n"
+        ended = subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=False, capture_output=True,
+                               text=True)
+        self.ended_s = time.monotonic()
+        self.log = ended.stderr
+        self.said = [json.loads(line) for line in ended.stdout.splitlines()]
+        print(self.log, [line for line in self.said if "accepted" not in line])
+        assert ended.returncode == 0
+
+    def about(self, what):
+        return [line for line in self.said if what in line]
+
+    @property
+    def waited_s(self):
+        """From its last statement to the end of the process."""
+        return self.ended_s - self.about("ends")[0]["ends"]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("ending", PROGRAMS)
-def test_the_commits_of_a_program_that_ends_by(kafka, proxy, protocol, ending):
-    group = f"programs-{next(_numbers)}"
-    config = {"bootstrap.servers": proxy.bootstrap_servers, "group.id": group, "group.protocol": protocol,
-              "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    program = PRELUDE.format(config=config, topic=TOPIC, count=PARTITIONS * RECORDS)
-    ended = subprocess.run([sys.executable, "-c", program + textwrap.dedent(PROGRAMS[ending])], timeout=PATIENCE,
-                           check=False, capture_output=True, text=True)
-    said = [json.loads(line) for line in ended.stdout.splitlines()]
-    print(ended.stderr, [line for line in said if "accepted" not in line])
-    assert ended.returncode == 0
+def test_the_commits_of_a_program_that_ends_by(kafka, proxy, group, protocol, ending):
+    ended = Ended(proxy, group, PROGRAMS[ending], protocol)
     accepted = {}
-    for line in said:
-        accepted.update({int(p): offset for p, offset in line.get("accepted", {}).items()})
+    for line in ended.about("accepted"):
+        accepted.update({int(p): offset for p, offset in line["accepted"].items()})
     assert set(accepted) == set(range(PARTITIONS))
-    assert [line for line in said if "refused" in line] == []
+    assert ended.about("refused") == []
     assert stored(kafka, group) == accepted
+
+
+@pytest.mark.parametrize("program", IN_FLIGHT)
+def test_the_end_waits_for_a_commit_that_is_sent_again(kafka, faulty, group, program):
+    """The connection breaks, and the commit waits for its backoff and for the coordinator."""
+    faulty.cut(OFFSET_COMMIT, 1)
+    faulty.lag(OFFSET_COMMIT, 0.1)
+    ended = Ended(faulty, group, IN_FLIGHT[program])
+    assert faulty.cuts(OFFSET_COMMIT) == 1
+    assert ended.about("refused") == []
+    assert stored(kafka, group)[0] == 7
+    assert WARNING not in ended.log
+
+
+@pytest.mark.parametrize("program", IN_FLIGHT)
+def test_a_program_whose_commit_gets_no_answer_ends_after_a_second_with_a_warning(kafka, faulty, group, program):
+    faulty.lag(OFFSET_COMMIT, 2 * PATIENCE)
+    ended = Ended(faulty, group, IN_FLIGHT[program])
+    assert 0.9 < ended.waited_s < 1.8
+    assert ended.log.count(f"{WARNING} {group}: ") == (2 if program.startswith("two") else 1)
+
+
+def test_the_callbacks_of_commits_run_before_the_program_ends(proxy, group):
+    """One of them raises an exception, which ends the wait for no other."""
+    ended = Ended(proxy, group, """
+        def told(error, partitions):
+            say(told=[[p.partition, p.offset] for p in partitions])
+            raise ValueError(partitions[0].offset)
+        done = threading.Event()
+        def work():
+            consumer = member(on_commit=told)
+            commit(consumer, {0: 7})
+            time.sleep(0.1)
+            commit(consumer, {1: 8})
+            done.set()
+            time.sleep(60)
+        threading.Thread(target=work, daemon=True).start()
+        done.wait()
+    """)
+    assert [line["told"] for line in ended.about("told")] == [[[0, 7]], [[1, 8]]]
+    assert "ValueError: 7" in ended.log
+    assert "ValueError: 8" in ended.log
+
+
+@pytest.mark.parametrize("is_coroutine", [False, True])
+def test_the_callbacks_of_commits_after_the_end_of_the_event_loop(kafka, proxy, group, is_coroutine):
+    """A coroutine cannot run any more; the commit is stored all the same."""
+    ended = Ended(proxy, group, f"""
+        {"async def" if is_coroutine else "def"} told(error, partitions):
+            say(told=partitions[0].offset)
+        consumer = member(AIOConsumer, on_commit=told)
+        asyncio.run(consumer.commit(offsets=[TopicPartition(TOPIC, 0, 7)]))
+    """)
+    assert stored(kafka, group)[0] == 7
+    assert [line["told"] for line in ended.about("told")] == ([] if is_coroutine else [7])
+    assert ("a callback did not run" in ended.log) == is_coroutine
+    assert "never awaited" not in ended.log

@@ -6,11 +6,13 @@ import time
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from reading import PATIENCE, meanwhile
 
 from kconsumer import Assignor, Consumer, KafkaError, KafkaException, RebalanceProtocol, TopicPartition
 
 PARTITIONS = 8
 SLOW_S = 2
+CALLBACK_S = 5
 
 
 class Weighted(Assignor):
@@ -58,6 +60,13 @@ class Keeping(Weighted):
                 if (topic, partition) not in owned:
                     given[min(given, key=lambda m: (len(given[m]), m))].append(TopicPartition(topic, partition))
         return given
+
+
+class Undemanding(Keeping):
+    """Without user data: the network thread joins again without the application."""
+
+    name = "undemanding"
+    subscription_user_data = Assignor.subscription_user_data
 
 
 @pytest.fixture
@@ -205,3 +214,57 @@ def test_while_the_leader_thinks_heartbeats_go_out_and_others_read(kafka, made, 
     assert count >= 3  # of 300 ms each, in two seconds
     meanwhile_read = [at for at in read if produced[0] <= at <= produced[-1]]
     assert len(meanwhile_read) >= len(produced) // 2
+
+
+def generation(consumer):
+    """That of the last JoinGroup which the coordinator has answered."""
+    return consumer._memberid()[1]
+
+
+def await_generation(consumer, wanted):
+    end = time.monotonic() + PATIENCE
+    while generation(consumer) < wanted:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def commit_one(consumer, topic):
+    offset = TopicPartition(topic, consumer.assignment()[0].partition, 1)
+    (stored,) = consumer.commit(offsets=[offset], asynchronous=False)
+    assert stored.error is None
+
+
+@pytest.mark.parametrize("leave", [Consumer.close, Consumer.unsubscribe])
+@pytest.mark.parametrize("rebalance", ["before", "in"])
+def test_commits_are_stored_while_the_callback_of_a_leaders_leave_runs(made, settings, topic, leave, rebalance):
+    """A third member begins a rebalance `before` or `in` the on_revoke of the leader, whose assignor has not run."""
+    leaving, began, committed, in_time = threading.Event(), threading.Event(), threading.Event(), []
+
+    def on_revoke(*_):
+        if not leaving.is_set():
+            return
+        began.set()
+        in_time.append(committed.wait(CALLBACK_S))
+        commit_one(leader, topic)
+
+    settings = {**settings, "enable.auto.commit": False, "session.timeout.ms": 30_000, "default.api.timeout.ms": 20_000}
+    leader = Consumer({**settings, "partition.assignment.strategy": Undemanding(1)})
+    made.append(leader)
+    leader.subscribe([topic], on_revoke=on_revoke)
+    poll_until([leader], lambda: counts([leader]) == [PARTITIONS])
+    follower = member(made, settings, topic, Undemanding(1))
+    poll_until(made, lambda: counts(made) == [4, 4])
+    following = generation(leader) + 1
+    leaving.set()
+    if rebalance == "before":
+        member(made, settings, topic, Undemanding(1))
+        await_generation(leader, following)
+    with meanwhile(lambda: leave(leader)):
+        assert began.wait(PATIENCE)
+        if rebalance == "in":
+            member(made, settings, topic, Undemanding(1))
+            await_generation(follower, following)
+        commit_one(follower, topic)
+        committed.set()
+    assert in_time == [True]
+    poll_until(made[1:], lambda: counts(made[1:]) == [4, 4])

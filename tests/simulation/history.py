@@ -290,9 +290,6 @@ class History:
             while self.simulation.now_ms < until:
                 if self.depth > DEEPEST or not others:
                     self.simulation.run_until(until)
-                elif self.awaits_a_leaver():
-                    self.simulation.run_until(min(until, self.simulation.now_ms + 5))
-                    self.check()
                 else:
                     self.step(until)
                 self.serve_waiting(application)
@@ -315,14 +312,6 @@ class History:
         for application in self.waiting:
             if application is not innermost:  # which goes on now
                 application.serve_in_its_call()
-
-    def awaits_a_leaver(self) -> bool:
-        """Whether the group waits for the assignor of an application that is in the callback of its leave.
-
-        No deed of another application begins then: it may wait for the group, and that callback could not end before.
-        """
-        leader = self.cluster.awaited_leader
-        return leader >= 0 and self.applications[leader].holds_up_its_group()
 
     def step(self, until: int) -> None:
         """The next deed of an application, or what is planned, and all that happens up to then."""

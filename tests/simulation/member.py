@@ -66,7 +66,6 @@ class Member(Application):
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
-        self.in_leave = False  # inside close() or unsubscribe()
         self.dead = False
         self.unsubscribes_next = False
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
@@ -210,11 +209,7 @@ class Member(Application):
         self.say("unsubscribes")
         self.failures.leaves()
         self.subscription = []
-        self.in_leave = True
-        try:
-            self.consumer.unsubscribe()
-        finally:
-            self.in_leave = False
+        self.consumer.unsubscribe()
         if self.expected:
             raise self.broken(f"unsubscribe() without on_revoke for {list(self.expected)}")
         return self.chance.choice([10, 3000])
@@ -262,13 +257,10 @@ class Member(Application):
         self.commit_before_it_goes()
         self.say("closes")
         self.failures.leaves()
-        self.in_leave = True
         try:
             self.consumer.close(2)
         except CallbackError as e:
             self.forgive(e)
-        finally:
-            self.in_leave = False
         if self.expected:
             raise self.broken(f"close() without on_revoke for {list(self.expected)}")
         if self.told_commits < self.commits or (self.told_commits > self.commits and not self.auto_commit):
@@ -334,10 +326,6 @@ class Member(Application):
         owed, self.owed_error = self.owed_error, None
         if owed is not None:
             raise owed
-
-    def holds_up_its_group(self) -> bool:
-        """Whether its assignor cannot run before its call ends."""
-        return self.busy and self.in_leave and self.assignor is not None
 
     # -- callbacks
 

@@ -73,19 +73,6 @@ def take_a_step(history, application, step):
     application.next_ms, application.step = history.simulation.now_ms, taken
 
 
-@pytest.mark.parametrize("is_awaited, in_leave, has_assignor, begins", [
-    (True, True, True, False), (False, True, True, True), (True, False, True, True), (True, True, False, True)])
-def test_no_deed_begins_while_the_group_waits_for_a_leaving_applications_assignor(
-        pair, is_awaited, in_leave, has_assignor, begins):
-    history, outer, inner = pair
-    history.cluster = SimpleNamespace(awaited_leader=outer.number if is_awaited else -1, has_news=False)
-    outer.in_leave, outer.assignor = in_leave, object() if has_assignor else None
-    steps = []
-    take_a_step(history, inner, lambda: steps.append(True))
-    history.pass_time(outer, 50)
-    assert bool(steps) == begins
-
-
 def test_a_call_that_waits_below_another_serves_its_callbacks(pair):
     history, outer, inner = pair
     served = []

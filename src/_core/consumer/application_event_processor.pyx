@@ -10,6 +10,7 @@ from kconsumer._core.events.application_event cimport (
     EVENT_CLOSE,
     EVENT_COMMIT,
     EVENT_FETCH_COMMITTED,
+    EVENT_LEAVE_CALLBACK,
     EVENT_LEAVE_GROUP,
     EVENT_LIST_OFFSETS,
     EVENT_SUBSCRIBE,
@@ -18,6 +19,7 @@ from kconsumer._core.events.application_event cimport (
     AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
+    LeaveCallbackEvent,
     LeaveGroupEvent,
     ListOffsetsEvent,
     SubscribeEvent,
@@ -51,6 +53,8 @@ cdef class ApplicationEventProcessor:
             self.membership.on_ack(<AckRebalanceEvent*>event, now_ms)
         elif event.type == EVENT_ASSIGNOR_ANSWER:
             self.assignors.on_answer(<AssignorAnswerEvent*>event)
+        elif event.type == EVENT_LEAVE_CALLBACK:
+            self.membership.on_leave_callback(<LeaveCallbackEvent*>event)
         elif event.type == EVENT_LEAVE_GROUP:
             self.membership.on_leave(<LeaveGroupEvent*>event, now_ms)
         elif event.type == EVENT_CLOSE and self.closing == NULL:

@@ -672,6 +672,10 @@ cdef class ConsumerCore(ConsumerParts):
     def _is_open(self):
         return self.opened and not self.closed
 
+    def _has_thread(self):
+        """Whether a network thread works for this consumer, in this process."""
+        return self.opened and not self.closed and self.threaded and not self.in_child()
+
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):

@@ -40,6 +40,7 @@ cdef class ConsumerNetworkThread:
     cdef int64_t statistics_due_ms                # thread: N
     cdef deque[ApplicationEvent*] drained         # thread: N (scratch)
     cdef int64_t flush_until_ms  # thread: N (dropped without close(): end of the wait for commits; 0: not yet)
+    cdef atomic[bint] commits_awaited             # thread: any (set on A, read on N: the program has waited for them)
     cdef atomic[bint] stop_now                    # thread: any (set on A, read on N)
     cdef NativeThread thread                      # thread: A
 

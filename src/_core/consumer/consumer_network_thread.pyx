@@ -101,6 +101,9 @@ cdef class ConsumerNetworkThread:
         if self.has_group:
             earliest = min(earliest, self.commits.next_deadline_ms())
         if self.processor.closing != NULL:
+            if self.may_close():
+                # This turn has ended what CLOSE waits for, and no response will wake N.
+                return 0
             earliest = min(earliest, self.processor.closing.deadline_ms)
         if self.flush_until_ms > 0:
             earliest = min(earliest, self.flush_until_ms)
@@ -142,7 +145,7 @@ cdef class ConsumerNetworkThread:
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
-        elif self.has_group:
+        elif self.has_group and not self.commits_awaited.load():
             self._flush_commits()
         self.end()
 

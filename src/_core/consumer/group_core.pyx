@@ -27,6 +27,7 @@ from kconsumer._core.events.application_event cimport (
     AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
+    LeaveCallbackEvent,
     LeaveGroupEvent,
     SubscribeEvent,
 )
@@ -387,6 +388,7 @@ cdef class GroupCore(ConsumerCore):
         self.subscribed = False
         try:
             if call_back and not leaving.partitions.empty():
+                self.application.add(new LeaveCallbackEvent())
                 yield from self._calling_back("lost" if lost else "revoke", partition_tuples(leaving.partitions), True)
         finally:
             if not self.in_child():
@@ -538,6 +540,10 @@ cdef class GroupCore(ConsumerCore):
                 self.subscription.lock.unlock()
                 p.release()
         return 0
+
+    def _await_no_commits(self):
+        """When this object is freed, do not wait for its commits: the program has waited for them."""
+        self.network_thread.commits_awaited.store(True)
 
     def _ask_committed(self, partitions, timeout):
         """Return the Question about [(topic, partition)]; its answer is offset_tuples()."""

@@ -12,6 +12,7 @@ from kconsumer._core.events.application_event cimport (
     EVENT_ACK_REBALANCE,
     EVENT_COMMIT,
     EVENT_FETCH_COMMITTED,
+    EVENT_LEAVE_CALLBACK,
     EVENT_LEAVE_GROUP,
     EVENT_SUBSCRIBE,
     AckRebalanceEvent,
@@ -101,6 +102,8 @@ cdef object describe(ApplicationEvent* event):
         subscribe = <SubscribeEvent*>event
         return ("subscribe", [text_of(t) for t in subscribe.topics], [text_of(t) for t in subscribe.patterns],
                 subscribe.epoch)
+    if event.type == EVENT_LEAVE_CALLBACK:
+        return ("leave callback",)
     if event.type == EVENT_LEAVE_GROUP:
         leave = <LeaveGroupEvent*>event
         return ("leave", offset_tuples(leave.offsets), leave.epoch, leave.closing)

@@ -26,6 +26,7 @@ enum ApplicationEventType : int32_t {
   EVENT_COMMIT,
   EVENT_FETCH_COMMITTED,
   EVENT_ASSIGNOR_ANSWER,
+  EVENT_LEAVE_CALLBACK,
 };
 
 struct ApplicationEvent {
@@ -107,6 +108,11 @@ struct SubscribeEvent : ApplicationEvent {
   std::vector<std::string> patterns;    // as the application gave them, with their leading ^
   uint64_t epoch = 0;
   SubscribeEvent() : ApplicationEvent(EVENT_SUBSCRIBE) {}
+};
+
+// unsubscribe() or close() runs on_revoke; a LeaveGroupEvent follows. Until then the application runs no assignor.
+struct LeaveCallbackEvent : ApplicationEvent {
+  LeaveCallbackEvent() : ApplicationEvent(EVENT_LEAVE_CALLBACK) {}
 };
 
 // unsubscribe(), and the group part of close(). on_revoke has run. Completes after the commit and the leave.

@@ -19,6 +19,7 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         EVENT_COMMIT
         EVENT_FETCH_COMMITTED
         EVENT_ASSIGNOR_ANSWER
+        EVENT_LEAVE_CALLBACK
 
     cdef cppclass ApplicationEvent:
         ApplicationEvent(ApplicationEventType)
@@ -64,6 +65,9 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         vector[string] topics
         vector[string] patterns
         uint64_t epoch
+
+    cdef cppclass LeaveCallbackEvent(ApplicationEvent):
+        LeaveCallbackEvent()
 
     cdef cppclass LeaveGroupEvent(ApplicationEvent):
         LeaveGroupEvent(int64_t)

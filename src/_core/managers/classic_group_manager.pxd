@@ -80,6 +80,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef NullableString _user_data(self, const string& name) noexcept nogil
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil
     cdef void _assign(self, int64_t now_ms) noexcept nogil
+    cdef void _keep_owners(self, int64_t now_ms) noexcept nogil
     cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
                     int64_t now_ms, int64_t deadline_ms) noexcept nogil

@@ -291,17 +291,26 @@ cdef class ClassicGroupManager(RequestManager):
         self.made.clear()
         self.phase = PHASE_SYNC
         if self.leader.failed():
-            # Where members own partitions, complete the generation all the same: until then, the coordinator refuses
-            # their commits. The next attempt waits for the application, which may take long.
             self.application.drop()
-            self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)
-            if not self.assignor_failed:
-                self.rejoin_reason = ASSIGNOR_RAISED
-                self._join_again(now_ms)
+            self._keep_owners(now_ms)
             return
         status = self.leader.assign(self.made)
         if not status.ok():
             self._refused(status, now_ms)
+
+    cdef void _keep_owners(self, int64_t now_ms) noexcept nogil:
+        """Complete the generation without an assignment of the application's assignor.
+
+        Until then, the coordinator refuses the commits of all members. The next attempt would wait for the application,
+        which may take long. In the callback of its leave, the application makes no other attempt: the leave starts the
+        next generation. Otherwise, without owners there are no commits to protect, and this member joins again.
+        """
+        cdef bint leaves = self.membership.in_leave_callback
+        if (leaves or self.leader.has_owners()) and self.leader.keep(self.made):
+            self.assignor_failed = not leaves
+            return
+        self.rejoin_reason = ASSIGNOR_RAISED
+        self._join_again(now_ms)
 
     cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[SyncGroupRequest]* body = new BodyOf[SyncGroupRequest]()

@@ -32,7 +32,8 @@ cdef class GroupLeader:
     # Whether metadata knows every topic of the group (or knows that it does not exist), and the application's assignor
     # has answered. The assignor is called when the metadata is complete.
     cdef bint ready(self) noexcept nogil
-    # When ready: the application's assignor gave no assignment; the application knows the error.
+    # When ready: the application's assignor gave no assignment. Either the application knows the error, or it runs the
+    # callback of its leave.
     cdef bint failed(self) noexcept nogil
     # In place of assign(): every member keeps the partitions that it claims. False: the claims are unknown.
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
@@ -45,6 +46,7 @@ cdef class GroupLeader:
     cdef void resign(self) noexcept nogil
     # private
     cdef void _ask(self) noexcept nogil
+    cdef bint _in_leave_callback(self) noexcept nogil
     cdef void _inputs(self, vector[TopicInput]& out) noexcept nogil
     cdef void _watch(self) noexcept nogil
     cdef bint _encode(self, const string& member_id, const vector[TopicPartitions]& partitions,

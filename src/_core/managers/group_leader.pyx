@@ -11,7 +11,12 @@ from kconsumer._core.base.cpp cimport uint8_t, uint32_t
 from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
 from kconsumer._core.base.status cimport ERR_BAD_MSG
 from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.managers.application_assignors cimport CALL_ASKED, CALL_FAILED, CALL_NONE
+from kconsumer._core.managers.application_assignors cimport (
+    CALL_ANSWERED,
+    CALL_ASKED,
+    CALL_FAILED,
+    CALL_NONE,
+)
 from kconsumer._core.managers.assignors cimport GroupAssignment, find_assignor
 from kconsumer._core.managers.assignors cimport assign as assign_partitions
 from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
@@ -132,6 +137,9 @@ cdef class GroupLeader:
 
     cdef bint ready(self) noexcept nogil:
         cdef size_t i
+        if self._in_leave_callback():
+            # The present owners are known without metadata.
+            return True
         if self.membership.metadata.updates < self.fresh_from:
             return False
         for i in range(self.topics.size()):
@@ -153,7 +161,12 @@ cdef class GroupLeader:
         self.application.ask(call)
 
     cdef bint failed(self) noexcept nogil:
-        return self.application.state == CALL_FAILED
+        return self.application.state == CALL_FAILED or self._in_leave_callback()
+
+    cdef bint _in_leave_callback(self) noexcept nogil:
+        """Whether the application will not answer, because it runs the callback of its leave."""
+        return (self.membership.in_leave_callback and self.by_application and not self.skip_assignment
+                and self.application.state != CALL_ANSWERED)
 
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:
         cdef vector[TopicInput] inputs

@@ -3,7 +3,12 @@
 # sends the requests and calls back.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent, SubscribeEvent
+from kconsumer._core.events.application_event cimport (
+    AckRebalanceEvent,
+    LeaveCallbackEvent,
+    LeaveGroupEvent,
+    SubscribeEvent,
+)
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.rebalance_event cimport RebalanceKind
 from kconsumer._core.events.topic_partition cimport TopicPartition
@@ -41,6 +46,7 @@ cdef class MembershipManager:
     cdef RebalanceKind awaited_kind              # thread: N
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
+    cdef bint in_leave_callback                  # thread: N (of LeaveCallbackEvent, until LeaveGroupEvent)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know it yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
     cdef bint closing                            # thread: N (close() leaves: static members leave too)
@@ -57,6 +63,7 @@ cdef class MembershipManager:
 
     # ---- from ApplicationEventProcessor; each takes over one reference
     cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil
+    cdef void on_leave_callback(self, LeaveCallbackEvent* event) noexcept nogil
     cdef void on_leave(self, LeaveGroupEvent* event, int64_t now_ms) noexcept nogil
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil
 

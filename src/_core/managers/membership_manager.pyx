@@ -480,6 +480,11 @@ cdef class MembershipManager:
 
     # ---- leaving
 
+    cdef void on_leave_callback(self, LeaveCallbackEvent* event) noexcept nogil:
+        """Note that the callback of a leave runs; takes over one reference."""
+        event.release()
+        self.in_leave_callback = True
+
     cdef void on_leave(self, LeaveGroupEvent* event, int64_t now_ms) noexcept nogil:
         """Leave for unsubscribe() or close(); takes over one reference.
 
@@ -492,6 +497,7 @@ cdef class MembershipManager:
             self.leaving.complete(Status())
             self.leaving.release()
         self.leaving = event
+        self.in_leave_callback = False
         self.epoch = event.epoch
         self.closing = event.closing
         self.resubscribed = False

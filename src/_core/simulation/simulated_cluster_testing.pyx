@@ -205,11 +205,6 @@ cdef class SimulatedCluster:
         return self.brokers.coordinator.group().stable()
 
     @property
-    def awaited_leader(self):
-        """Return the client whose assignment the group waits for; -1: it does not wait."""
-        return self.brokers.coordinator.group().awaited_leader()
-
-    @property
     def group(self):
         """Return the coordinator's view of the group in one line."""
         return text_of(self.brokers.coordinator.group().describe())

@@ -55,6 +55,22 @@ class Inner(Consumer):
                 raise
             self._log_at_end(name)
 
+    # ---- the end of the interpreter
+
+    def _serve_at_exit(self) -> None:
+        """Run the callbacks that wait, unless a loop in another thread runs them."""
+        outer = None if self._outer is None else self._outer()
+        loop = None if outer is None else outer._bound()
+        if loop is None or not loop.is_running():
+            super()._serve_at_exit()
+
+    def _serve(self) -> None:
+        """Run the callbacks that wait. Without a loop, coroutines cannot run."""
+        for unawaited in self._serving():
+            if hasattr(unawaited, "close"):
+                unawaited.close()
+            self._settings.logger.warning("a callback did not run: it is a coroutine, and its event loop has ended")
+
     # ---- pauses
 
     def _narrow(self, only: frozenset[tuple[str, int]]) -> None:

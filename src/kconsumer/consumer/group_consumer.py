@@ -217,11 +217,7 @@ class GroupConsumer(GroupCore):
             ValueError: both message and offsets.
             TypeError: message is neither a Message nor a RecordBatch.
         """
-        found = self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
-        if found is None and not self._watched:
-            self._watched = True
-            at_exit.watch(self)
-        return found
+        return self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
 
     def _commit_call(
         self, message: Any = None, offsets: Any = None, asynchronous: bool = True, **kwargs: Any
@@ -233,24 +229,51 @@ class GroupConsumer(GroupCore):
         self._check_open()
         given = self._given(message, offsets, "commit")
         asked = self._ask_commit(given, not asynchronous, self._settings.on_commit is not None)
+        if asked is not None:
+            return _partitions((yield asked))
+        self._watch_commits(given)
+        return None
+
+    def _watch_commits(self, given: list[Any] | None) -> None:
+        """Let the end of the interpreter wait for an asynchronous commit."""
         if given:
             self._committed_last = given[-1][:2]
-        return None if asked is None else _partitions((yield asked))
+        elif self._committed_last is None:
+            self._committed_last = next((p[:2] for p in self._assignment()), None)
+        if not self._watched:
+            self._watched = True
+            at_exit.watch(self)
 
-    def _await_commits(self, limit_s: float) -> None:
-        """Wait until the commits that were accepted have ended.
+    # ---- the end of the interpreter (at_exit)
+
+    def _ask_end_of_commits(self, limit_s: float) -> Any:
+        """Return a Question that is answered when the accepted commits have ended, or None without commits.
 
         The coordinator answers a question about committed offsets after the commits before it.
         """
-        asked = self._committed_last or next((p[:2] for p in self._assignment()), None)
-        if asked is None or not self._is_open():
-            return
+        if self._committed_last is None or not self._has_thread():
+            return None
+        return self._ask_committed([self._committed_last], limit_s)
+
+    def _serve_at_exit(self) -> None:
+        """Run the callbacks that wait. Their exceptions end no wait for commits."""
         try:
-            self.committed([TopicPartition(*asked)], limit_s)
+            self._serve()
+        except Exception:
+            self._settings.logger.exception("a callback raised an exception at the end of the program")
+
+    def _end_at_exit(self, asked: Any) -> None:
+        """Report commits without an answer. The consumer, when it is freed, does not wait for them again."""
+        try:
+            if asked.done:
+                asked.take()
+                return
         except TimeoutError:
-            self._settings.logger.warning(
-                "the program ended before the last commits of group %s: their records may be read again; call close() "
-                "before the program ends", self._settings.group_id)
+            pass
+        self._await_no_commits()
+        self._settings.logger.warning(
+            "the program ended before the last commits of group %s: their records may be read again; call close() "
+            "before the program ends", self._settings.group_id)
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
         """Store offsets for the next automatic commit, or commit() without arguments.

@@ -349,7 +349,7 @@ def test_unsubscribe_revokes_commits_and_leaves(member):
     group.posted(member.consumer)
     member.consumer.unsubscribe()
     assert member.calls[-1] == ("revoke", [("t", 0)])
-    assert group.posted(member.consumer) == [("leave", [("t", 0, 3, 0, "", 0)], 1, False)]
+    assert group.posted(member.consumer) == [("leave callback",), ("leave", [("t", 0, 3, 0, "", 0)], 1, False)]
     assert assigned(member) == []
     member.consumer.unsubscribe()
     assert group.posted(member.consumer) == []
@@ -373,7 +373,7 @@ def test_unsubscribing_a_fenced_member_is_a_loss_and_commits_nothing(member):
     group.push(member.consumer, "lost", 2)
     member.consumer.unsubscribe()
     assert member.calls[-1] == ("lost", [("t", 0)])
-    assert group.posted(member.consumer) == [("leave", [], 1, False)]
+    assert group.posted(member.consumer) == [("leave callback",), ("leave", [], 1, False)]
 
 
 def test_unsubscribe_in_a_callback(member):

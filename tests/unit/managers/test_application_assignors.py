@@ -7,6 +7,8 @@ from group_loop import (
     HEARTBEAT,
     HEARTBEAT_MS,
     JOIN,
+    LEAVE,
+    OFFSET_COMMIT,
     POLL_MS,
     SESSION_MS,
     SYNC,
@@ -51,6 +53,10 @@ class Noted(Assignor):
         self.told.append(([(p.topic, p.partition) for p in assignment.partitions], assignment.user_data, generation))
 
 
+class Cooperative(Noted):
+    supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+
 class Silent(Assignor):
     """Has no user data, and assigns no partitions."""
 
@@ -91,6 +97,13 @@ def subscribe(member):
     member.subscribe()
     member.settle_metadata()
     member.find_coordinator()
+
+
+def owning(data, *partitions):
+    """A subscription of version 1, the first that has owned partitions, to topic t."""
+    encoded = bytearray(with_user_data(subscription_bytes("t"), data))
+    encoded[:2] = struct.pack(">h", 1)
+    return bytes(encoded) + struct.pack(f">ih1si{len(partitions)}i", 1, 1, b"t", len(partitions), *partitions)
 
 
 def join(member):
@@ -206,9 +219,6 @@ def test_every_assignor_gets_its_assignment_before_on_assign(member, noted):
 
 
 def test_a_followers_assignor_gets_the_whole_assignment_after_the_revocation():
-    class Cooperative(Noted):
-        supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-
     noted = Cooperative(b"1")
     member = GroupLoop(partition_assignment_strategy=[noted])
     join(member)
@@ -461,10 +471,7 @@ def test_a_failed_assignor_keeps_the_owners_and_is_asked_again(member, noted):
     The next attempt waits for the leader's application, which may take long.
     """
     mine = {p["name"]: p["metadata"] for p in join(member)["body"]["protocols"]}["noted"]
-    theirs = bytearray(with_user_data(subscription_bytes("t"), b"2"))
-    theirs[:2] = struct.pack(">h", 1)  # version 1 has the owned partitions
-    owned = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">iii", 2, 0, 2)
-    member.joined(protocol="noted", members={"m1": mine, "m2": bytes(theirs) + owned})
+    member.joined(protocol="noted", members={"m1": mine, "m2": owning(b"2", 0, 2)})
 
     def fail():
         raise LookupError("no scales")
@@ -484,5 +491,107 @@ def test_a_failed_assignor_keeps_the_owners_and_is_asked_again(member, noted):
     request = member.the(JOIN)
     assert request["body"]["reason"] == "the application's assignor raised an exception"
     member.joined(protocol="noted")
+    member.serve()
+    assert assignments(member) == {"m1": {"t": [0, 1, 2]}}
+
+
+# -- in the callback of a leave
+
+
+def lead_again(in_callback):
+    """A leader that joins again with its partition 0; `in_callback` is called in the on_revoke of its leave."""
+    member = GroupLoop(partition_assignment_strategy=[Cooperative(b"1")])
+    subscribe(member)
+    member.consumer.subscribe(["t"], on_revoke=lambda *_: in_callback(member))
+    member.serve()
+    member.joined()
+    member.serve()
+    member.synced({"t": [0]})
+    member.serve()
+    member.answer_committed()
+    member.heartbeat(REBALANCE)
+    member.serve()
+    return member
+
+
+def answer_join(member):
+    member.joined(members={"m1": member.the(JOIN)["body"]["protocols"][0]["metadata"], "m2": owning(b"2", 1, 2)})
+
+
+def leave(member, how):
+    if how == "close":
+        member.consumer._pass_time = lambda: member.advance(100) or True
+        member.consumer.close(0)
+    else:
+        member.consumer.unsubscribe()
+
+
+@pytest.mark.parametrize("how", ["close", "unsubscribe"])
+@pytest.mark.parametrize("joined_first", [True, False], ids=["before the callback", "in the callback"])
+def test_a_leader_that_joined_keeps_the_owners_while_the_callback_of_its_leave_runs(how, joined_first):
+    """The coordinator accepts no commit until then; the callback may take minutes."""
+    sent = []
+
+    def in_callback(member):
+        if not joined_first:
+            answer_join(member)
+        member.turn(2)
+        sent.append(assignments(member))
+        member.synced({"t": [0]})
+        assert member.sent(JOIN) == []
+
+    member = lead_again(in_callback)
+    if joined_first:
+        answer_join(member)
+        assert member.sent(SYNC) == []  # the assignor has not run
+    leave(member, how)
+    assert sent == [{"m1": {"t": [0]}, "m2": {"t": [1, 2]}}]
+
+
+def test_a_commit_in_the_callback_of_a_leaders_leave_is_stored():
+    """It waits for the generation, which waits for the assignor of the same application."""
+    def in_callback(member):
+        def pass_time():
+            member.turn()
+            if member.sent(SYNC):
+                member.synced({"t": [0]})
+            if member.sent(OFFSET_COMMIT):
+                assert member.sent(SYNC) == []
+                member.commits()
+            return True
+
+        member.consumer._pass_time = pass_time
+        member.clock.advance(1)
+        stored.extend(member.consumer.commit(offsets=[TopicPartition("t", 0, 5)], asynchronous=False))
+
+    stored = []
+    member = lead_again(in_callback)
+    answer_join(member)
+    member.consumer.unsubscribe()
+    assert [(p.partition, p.offset, p.error) for p in stored] == [(0, 5, None)]
+
+
+def test_a_leader_needs_no_metadata_to_keep_the_owners():
+    sent = []
+
+    def in_callback(member):
+        metadata = member.the(JOIN)["body"]["protocols"][0]["metadata"]
+        member.joined(members={"m1": metadata, "m2": subscription_bytes("unknown")})
+        member.turn(2)
+        sent.append(assignments(member))
+
+    lead_again(in_callback).consumer.unsubscribe()
+    assert sent == [{"m1": {"t": [0]}, "m2": {}}]
+
+
+def test_a_member_that_subscribes_again_runs_its_assignor_again():
+    member = lead_again(lambda member: None)
+    member.consumer.unsubscribe()
+    member.turn(2)
+    member.refuse(LEAVE, 0)
+    member.subscribe()
+    member.settle_metadata()
+    member.serve()
+    member.joined()
     member.serve()
     assert assignments(member) == {"m1": {"t": [0, 1, 2]}}
