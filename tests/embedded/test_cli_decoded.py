@@ -132,7 +132,7 @@ def test_avro_from_a_registry(run: Run, embedded: EmbeddedCluster, topic_name: C
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--value", "avro"], "avro needs --registry or a schema"),
+        (["--value", "avro"], "avro needs the schema of the data: set --registry or --schema"),
         (["--value", "protobuf", "--schema", "@/nothing/here"], "cannot read /nothing/here"),
         (["--value", "avro", "--schema", '{"type": "x"}'], "invalid schema"),
         (["--value", "json", "--schema", "int65"], "invalid type 'int65'"),

@@ -112,7 +112,7 @@ def run(block, names, cluster):
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run(page, cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": f"snippets_of_{page.stem}"}
+    names = {"__name__": "__main__"}
     try:
         for block in blocks(page):
             if block.language == "python" and not block.mark.startswith("not run:"):

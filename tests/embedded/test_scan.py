@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import kconsumer
 from kconsumer.decoding import Json
-from kconsumer.errors import KafkaException, SerializationError, TimeoutError, UnknownTopicOrPartitionError
+from kconsumer.errors import KafkaError, KafkaException, SerializationError, TimeoutError, UnknownTopicOrPartitionError
 from kconsumer.scanning.bounds import Limits
 from kconsumer.scanning.reading import read_spans
 from kconsumer.testing import EmbeddedCluster
@@ -161,6 +162,23 @@ def test_a_reader_that_stops_early_releases_everything(config):
     batches = kconsumer.scan(config, "flights", max_records=10).batches()
     next(batches)
     batches.close()
+
+
+def test_a_refused_connection_ends_a_scan_at_once():
+    began = time.monotonic()
+    with pytest.raises(KafkaException) as caught:
+        next(kconsumer.scan({"bootstrap.servers": "127.0.0.1:1"}, "flights", timeout=60).batches())
+    assert caught.value.args[0].code() == KafkaError._ALL_BROKERS_DOWN
+    assert caught.value.args[0].str() == ("cannot connect to Kafka: 127.0.0.1:1: connect to 127.0.0.1:1 failed: "
+                                          "Connection refused: check bootstrap.servers")
+    assert time.monotonic() - began < 30
+
+
+def test_a_scan_calls_the_error_callback_of_its_properties():
+    found: list[KafkaError] = []
+    with pytest.raises(KafkaException):
+        next(kconsumer.scan({"bootstrap.servers": "127.0.0.1:1", "error_cb": found.append}, "flights").batches())
+    assert found[-1].code() == KafkaError._ALL_BROKERS_DOWN
 
 
 def test_a_scan_that_stalls_fails(config):

@@ -132,7 +132,7 @@ class FieldLie:
     path: Path
     value: Any = field(repr=False)
 
-    def told(self, question: Question, answer: dict[str, Any]) -> dict[str, Any] | bytes:
+    def apply(self, question: Question, answer: dict[str, Any]) -> dict[str, Any] | bytes:
         try:
             lie = replaced(answer, self.path, self.value, sample(question.api, question.version))
             codecs.encode(question.api + "Response", question.version, lie)
@@ -153,7 +153,7 @@ class BytesLie:
     keep: float
     tail: bytes
 
-    def told(self, question: Question, answer: dict[str, Any]) -> bytes:
+    def apply(self, question: Question, answer: dict[str, Any]) -> bytes:
         body = bytearray(codecs.encode(question.api + "Response", question.version, answer))
         for place, mask in self.flips:
             at = int(place * (len(body) - 1))
@@ -170,7 +170,7 @@ class FrameLie:
 
     KINDS = ("negative size", "no size", "huge size", "nothing", "half", "close", "other id", "twice", "empty", "http")
 
-    def told(self, question: Question, answer: dict[str, Any]) -> dict[str, Any] | WholeFrame:
+    def apply(self, question: Question, answer: dict[str, Any]) -> dict[str, Any] | WholeFrame:
         body = codecs.encode(question.api + "Response", question.version, answer)
         header = codecs.header_versions(question.api + "Request", question.version)[1]
 
@@ -191,7 +191,7 @@ class FrameLie:
 
 
 @dataclass(frozen=True)
-class Told:
+class PlannedLie:
     """One lie, and the answers to an API that contain it."""
 
     api: str
@@ -204,20 +204,20 @@ class Told:
 class Liar:
     """A broker's `lie`."""
 
-    def __init__(self, lies: tuple[Told, ...]) -> None:
+    def __init__(self, lies: tuple[PlannedLie, ...]) -> None:
         self._lies = lies
         self._counts = [0] * len(lies)
         self._lock = threading.Lock()
 
     def __call__(self, question: Question, answer: dict[str, Any]) -> dict[str, Any] | bytes | WholeFrame:
-        for at, told in enumerate(self._lies):
-            if told.api != question.api:
+        for at, planned in enumerate(self._lies):
+            if planned.api != question.api:
                 continue
             with self._lock:
                 self._counts[at] += 1
                 count = self._counts[at]
-            if told.after < count <= told.after + told.times:
-                lie = told.lie.told(question, answer)
+            if planned.after < count <= planned.after + planned.times:
+                lie = planned.lie.apply(question, answer)
                 if not isinstance(lie, dict):
                     return lie
                 answer = lie
@@ -231,13 +231,13 @@ class Scene:
     group: str  # "", "classic" or "consumer"
     tls: bool
     sasl: bool
-    lies: tuple[Told, ...]
+    lies: tuple[PlannedLie, ...]
 
     def begin(self, broker: LyingBroker) -> Lie:
-        for told in self.lies:
-            low = broker.versions[told.api][0]
-            if told.api != "ApiVersions":  # the client begins with its newest
-                broker.versions[told.api] = (low, told.version)
+        for planned in self.lies:
+            low = broker.versions[planned.api][0]
+            if planned.api != "ApiVersions":  # the client begins with its newest
+                broker.versions[planned.api] = (low, planned.version)
         return Liar(self.lies)
 
 
@@ -266,13 +266,13 @@ bytes_lies = st.builds(
 
 
 @st.composite
-def told(draw: st.DrawFn, apis: tuple[str, ...], group: str) -> Told:
+def planned_lies(draw: st.DrawFn, apis: tuple[str, ...], group: str) -> PlannedLie:
     api = draw(st.sampled_from(apis))
     version = draw(versions(api, group))
     kinds = [bytes_lies, st.sampled_from(FrameLie.KINDS).map(FrameLie)]
     if sayings(api, version):
         kinds = [field_lies(api, version)] * 6 + kinds
-    return Told(api, version, draw(st.one_of(kinds)), draw(st.sampled_from((0, 0, 0, 1, 3))),
+    return PlannedLie(api, version, draw(st.one_of(kinds)), draw(st.sampled_from((0, 0, 0, 1, 3))),
                 draw(st.sampled_from((1, 3, ALWAYS, ALWAYS))))
 
 
@@ -282,5 +282,5 @@ def scenes(draw: st.DrawFn) -> Scene:
     sasl = draw(st.booleans())
     apis = COMMON + {"": (), "classic": CLASSIC, "consumer": MODERN}[group] + (SASL if sasl else ())
     assert set(apis) <= set(ASKED)
-    return Scene(group, draw(st.booleans()), sasl,
-                 tuple(draw(st.lists(told(apis, group), min_size=1, max_size=3, unique_by=lambda one: one.api))))
+    lies = st.lists(planned_lies(apis, group), min_size=1, max_size=3, unique_by=lambda one: one.api)
+    return Scene(group, draw(st.booleans()), sasl, tuple(draw(lies)))

@@ -21,6 +21,6 @@ def begin_peak() -> None:
 def peak() -> int:
     """Bytes of resident memory at most, since the process began, or since begin_peak()."""
     if sys.platform == "linux":
-        with open("/proc/self/status") as told:
-            return next(int(line.split()[1]) for line in told if line.startswith("VmHWM:")) * 1024
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:")) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -79,11 +79,11 @@ def test_inflating_stays_within_the_documented_memory(codec, window_log):
     bomb = of_zeros(codec, 3 * LIMIT, window_log)
     if codec == ZSTD:
         assert len(bomb) < 10_000
-    told = read([bomb])
-    assert told.found["codes"] == [BAD_COMPRESSION]
-    assert "flights [0] at offset 0: " in told.found["said"][0]
-    assert f"{LIMIT} bytes (fetch.max.inflated.batch.bytes)" in told.found["said"][0]
-    assert told.peak <= LIMIT + CODEC + BESIDES
+    report = read([bomb])
+    assert report.found["codes"] == [BAD_COMPRESSION]
+    assert "flights [0] at offset 0: " in report.found["said"][0]
+    assert f"{LIMIT} bytes (fetch.max.inflated.batch.bytes)" in report.found["said"][0]
+    assert report.peak <= LIMIT + CODEC + BESIDES
 
 
 @pytest.mark.parametrize("window_log", [ROUTINE_WINDOW, LARGEST_WINDOW])
@@ -107,9 +107,9 @@ def test_only_the_filled_part_of_the_largest_window_counts():
     """A batch of a few megabytes at level 22 asks for 128 MiB and uses a few."""
     known = read([of_zeros(ZSTD, 2 * MIB, LARGEST_WINDOW)], fetch_max_inflated_batch_bytes=2 * MIB + 100)
     assert known.found["codes"] == [0]
-    told = read([of_zeros(ZSTD, LIMIT - 100, LARGEST_WINDOW)])
-    assert told.found["codes"] == [BAD_COMPRESSION]
-    assert "and a window of up to" in told.found["said"][0]
+    report = read([of_zeros(ZSTD, LIMIT - 100, LARGEST_WINDOW)])
+    assert report.found["codes"] == [BAD_COMPRESSION]
+    assert "and a window of up to" in report.found["said"][0]
 
 
 @pytest.mark.parametrize(("most", "size", "code"), [
@@ -122,11 +122,11 @@ def test_the_limit_is_a_property(most, size, code):
 def test_a_record_of_ten_million_headers():
     bomb = of_headers(10_000_000)
     assert len(bomb) < 800
-    told = read([bomb], UNTIL_THE_END.replace("del message", "message is None or message.headers()"))
-    assert told.found["codes"] == [BAD_MSG]
-    assert "flights [0] at offset 0: " in told.found["said"][0]
-    assert "it has 10000000 headers, but fetch.max.record.headers allows 10000" in told.found["said"][0]
-    assert told.peak <= 20_000_000 + BESIDES
+    report = read([bomb], UNTIL_THE_END.replace("del message", "message is None or message.headers()"))
+    assert report.found["codes"] == [BAD_MSG]
+    assert "flights [0] at offset 0: " in report.found["said"][0]
+    assert "it has 10000000 headers, but fetch.max.record.headers allows 10000" in report.found["said"][0]
+    assert report.peak <= 20_000_000 + BESIDES
 
 
 @pytest.mark.parametrize(("most", "count", "code"), [(10_000, 10_000, 0), (10_000, 10_001, BAD_MSG), (3, 3, 0),

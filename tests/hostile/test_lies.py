@@ -26,7 +26,7 @@ import pytest
 from certificates import Authority
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from lies import ALWAYS, CLASSIC, COMMON, MODERN, SASL, FieldLie, FrameLie, Scene, Told, sayings, scenes
+from lies import ALWAYS, CLASSIC, COMMON, MODERN, SASL, FieldLie, FrameLie, PlannedLie, Scene, sayings, scenes
 from lying_broker import LyingBroker, honest
 from record_encoders import batch
 
@@ -153,7 +153,7 @@ class Stage:
             result = victim.answer(number)
             if result["over"] == "lies":
                 broker.lie = honest
-                if any(told.api == "ApiVersions" for told in scene.lies):
+                if any(planned.api == "ApiVersions" for planned in scene.lies):
                     broker.drop_connections()  # what it says there holds for a connection
                 victim.say(honest=number)
                 result = victim.answer(number)
@@ -177,13 +177,14 @@ class Stage:
 
 
 def judge(scene: Scene, result: dict[str, Any], calm: int) -> None:
-    told = f"{scene}: {result}"
+    outcome = f"{scene}: {result}"
     assert "crashed" not in result, f"{scene}: {result['crashed']}"
     assert result["unexpected"] == [], f"{scene}: " + "\n".join(result["unexpected"])
-    assert result["missing"] == 0, "records that were not read after the broker turned honest: " + told
-    assert result["slowest"][1] < MOST_SECONDS_OVER, "a call that hung: " + told
-    assert result["thread_seconds"] < MOST_THREAD_SECONDS, "a thread that ran in a circle: " + told
-    assert result["peak"] - calm < MOST_MEMORY, f"{(result['peak'] - calm) / MIB:.0f} MiB beyond honest answers: {told}"
+    assert result["missing"] == 0, "records that were not read after the broker turned honest: " + outcome
+    assert result["slowest"][1] < MOST_SECONDS_OVER, "a call that hung: " + outcome
+    assert result["thread_seconds"] < MOST_THREAD_SECONDS, "a thread that ran in a circle: " + outcome
+    beyond = result["peak"] - calm
+    assert beyond < MOST_MEMORY, f"{beyond / MIB:.0f} MiB beyond honest answers: {outcome}"
 
 
 @pytest.fixture(scope="module")
@@ -264,4 +265,4 @@ def test_every_value_of_every_field(stage: Stage) -> None:
 def alone(api: str, lie: FieldLie | FrameLie, **changes: Any) -> Scene:
     group = "consumer" if api == "ConsumerGroupHeartbeat" else "classic" if api in CLASSIC else ""
     return replace(Scene(group, random.random() < 0.3, api in SASL or random.random() < 0.3,
-                         (Told(api, codecs.messages()[api + "Response"][1], lie, 0, ALWAYS),)), **changes)
+                         (PlannedLie(api, codecs.messages()[api + "Response"][1], lie, 0, ALWAYS),)), **changes)

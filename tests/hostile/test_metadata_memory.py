@@ -17,7 +17,7 @@ BESIDES = 20 * MIB
 WARM_BLOCKS = 24 * MIB
 VERSION = 9  # compact arrays without topic ids: the smallest encoding of everything
 
-UNTIL_TOLD = """
+UNTIL_REPORTED = """
 consumer.assign([TopicPartition("flights", 0)])
 while not errors:
     consumer.poll(0.1)
@@ -82,9 +82,9 @@ HERE = struct.pack(">i", NODE) + compact(9) + b"127.0.0.1" + b"PORT" + b"\0\0"
 def test_brokers_without_end(flights):
     body = metadata([broker_entry(i) for i in range(300_000)], [])
     assert len(body) < 3.4e6
-    told = run(UNTIL_TOLD, body, flights)
-    assert told.peak <= 8 * len(body) + BESIDES
-    assert any("field brokers: 300000 elements, but at most 10000 are accepted" in error for error in told.errors)
+    report = run(UNTIL_REPORTED, body, flights)
+    assert report.peak <= 8 * len(body) + BESIDES
+    assert any("field brokers: 300000 elements, but at most 10000 are accepted" in error for error in report.errors)
 
 
 def test_as_many_brokers_as_are_accepted(flights):
@@ -136,28 +136,28 @@ while consumer.poll(0.1) is None:
 def test_empty_topics_take_no_more_than_their_share(flights):
     """Ten bytes each, of which 104 in memory would be made."""
     body = metadata([HERE], [topic_entry(b"", [])] * 400_000)
-    told = run(UNTIL_TOLD, body, flights)
-    assert told.peak <= 8 * len(body) + BESIDES
-    assert any("400000 elements would take more than 6 times the memory of the message" in e for e in told.errors)
+    report = run(UNTIL_REPORTED, body, flights)
+    assert report.peak <= 8 * len(body) + BESIDES
+    assert any("400000 elements would take more than 6 times the memory of the message" in e for e in report.errors)
 
 
 def test_more_partitions_than_are_accepted(flights):
     per_topic = [partition_entry(i) for i in range(700_000)]
     body = metadata([HERE], [topic_entry(name, per_topic) for name in (b"a", b"b", b"flights")])
-    told = run(UNTIL_TOLD, body, flights)
-    assert told.peak <= 8 * len(body) + BESIDES
-    assert any("2100000 partitions, but at most 2000000 are accepted" in error for error in told.errors)
+    report = run(UNTIL_REPORTED, body, flights)
+    assert report.peak <= 8 * len(body) + BESIDES
+    assert any("2100000 partitions, but at most 2000000 are accepted" in error for error in report.errors)
 
 
 def test_list_topics_reports_the_cause_of_a_timeout(flights):
     body = metadata([broker_entry(i) for i in range(300_000)], [])
-    told = run("""
+    report = run("""
 try:
     consumer.list_topics(timeout=1)
 except KafkaException as late:
     found["said"] = str(late)
 """, body, flights)
-    assert "with a usable response: MetadataResponse v9: field brokers: 300000 elements" in told.found["said"]
+    assert "with a usable response: MetadataResponse v9: field brokers: 300000 elements" in report.found["said"]
 
 
 def test_list_topics_holds_the_response_once(flights):

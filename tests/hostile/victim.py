@@ -155,8 +155,8 @@ def busiest_since(before: set[str]) -> float:
     most = 0
     if os.path.isdir("/proc/self/task"):
         for task in set(os.listdir("/proc/self/task")) - before:
-            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/schedstat") as told:
-                most = max(most, int(told.read().split()[0]))
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/schedstat") as file:
+                most = max(most, int(file.read().split()[0]))
     return most / 1e9
 
 

@@ -49,6 +49,29 @@ def test_brokers_that_refuse_the_connection_are_one_message_at_once(tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+def test_the_other_engine_checks_the_brokers_before_it_starts_spark(tmp_path: Path):
+    pytest.importorskip("pyspark")
+    done = subprocess.run([sys.executable, "-m", "kconsumer", "ingest", "t", "-b", NO_BROKER, "-O",
+                           str(tmp_path / "out"), "--checkpoint", str(tmp_path / "state")],
+                          capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (f"kconsumer: cannot connect to Kafka: {NO_BROKER}: connect to {NO_BROKER} failed: "
+                           "Connection refused: check -b/--bootstrap-servers (_ALL_BROKERS_DOWN)\n")
+
+
+def test_a_run_without_a_terminal_reports_the_rows_and_the_table(cluster: EmbeddedCluster, tmp_path: Path):
+    table = tmp_path / "out"
+    for rows in (1, 0):
+        done = subprocess.run(command(cluster.bootstrap_servers, *JSON, "-O", str(table)), capture_output=True,
+                              text=True, timeout=100, check=True)
+        line, *more = done.stderr.splitlines()
+        assert line.startswith(f"kconsumer: {rows} records, ") and line.endswith(f"; written to {table}")
+        assert not more
+    done = subprocess.run(command(cluster.bootstrap_servers, *JSON, "-O", str(table), "--quiet"), capture_output=True,
+                          text=True, timeout=100, check=True)
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_a_folder_that_cannot_be_created_names_the_options(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
     (tmp_path / "file").write_text("")

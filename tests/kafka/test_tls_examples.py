@@ -73,9 +73,8 @@ def make(cluster: KafkaCluster, files: SimpleNamespace, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(("title", "code"), BLOCKS)
 def test_an_example_works(make: Callable[[str, str], Any], title: str, code: str) -> None:
-    """Where it shows who the client is, the listener wants to know that."""
-    # prose: allow Who: a title of docs/security.md
-    with make(code, "MUTUAL" if title == "Who the client is" else "SSL") as consumer:
+    """The listener asks for a certificate where the example has one."""
+    with make(code, "MUTUAL" if title == "Client certificates" else "SSL") as consumer:
         consumer.assign([TopicPartition("t", 0, 0)])
         message = consumer.poll(30)
         assert message is not None and message.error() is None and message.value() == b"a"

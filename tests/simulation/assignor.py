@@ -27,7 +27,7 @@ class OwnAssignor(Assignor):
 
     def __init__(self, member: Member) -> None:
         self.member = member
-        self.failures = 0  # not told yet
+        self.failures = 0  # not reported yet
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
         self.linger("is asked for user data")
@@ -58,14 +58,14 @@ class OwnAssignor(Assignor):
     def withheld(self, group: GroupSubscription) -> set[tuple[str, int]]:
         return set()
 
-    def linger(self, what: str) -> None:
+    def linger(self, action: str) -> None:
         """Takes time, or raises."""
         if self.disturbed(8):
             ms = self.member.lingers_ms()
-            self.member.say(f"{what}, for {ms} ms")
+            self.member.say(f"{action}, for {ms} ms")
             self.member.history.pass_time(self.member, ms, others=False)
         if self.disturbed(10):
-            self.member.say(f"{what}, and raises")
+            self.member.say(f"{action}, and raises")
             self.failures += 1
             raise AssignorError(f"app {self.member.number}")
 
@@ -73,7 +73,7 @@ class OwnAssignor(Assignor):
         history = self.member.history
         return not (history.ending or history.calm_callbacks) and self.member.chance.randrange(one_in) == 0
 
-    def told(self, error: KafkaError) -> bool:
+    def reported(self, error: KafkaError) -> bool:
         """Whether an error is one of its failures, which are reported once each."""
         if error.code() != KafkaError._APPLICATION or not self.failures:
             return False

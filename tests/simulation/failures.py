@@ -96,7 +96,7 @@ class CommitFailures:
     def leaves(self) -> None:
         """close() or unsubscribe() begins."""
         self.leaving_ms = self.member.simulation.now_ms
-        self.leaving = {who for who in set(self.identities.values()) if self.member.history.lives(*who)}
+        self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
 
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
         """Raises Broken unless a broker, the network or a process that stood still caused the failure of a commit
@@ -104,19 +104,19 @@ class CommitFailures:
         history, code = self.member.history, error.code()
         if code == KafkaError._NO_OFFSET:
             return
-        what = f"the commit of {which} failed, and not for a reason of the brokers: {error}"
+        failure = f"the commit of {which} failed, and not for a reason of the brokers: {error}"
         identities = {self.identities[where] for where in which if where in self.identities}
-        fenced = not any(history.lives(*who) for who in identities)
+        fenced = not any(history.lives(*life) for life in identities)
         if self.member.is_held_up(error):
             return
         explained = history.brokers_fail or self.ran_out(since_ms)
         if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not explained):
-            raise self.member.broken(what)
+            raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
             return
         if fenced or history.coordinator_forgets:
             if identities & self.leaving:
-                history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, what))
+                history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, failure))
         else:
             # A static member that missed a generation has lost its partitions, but not its place: on_lost says so,
             # unless it has given them up meanwhile (unsubscribe).

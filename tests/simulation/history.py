@@ -234,7 +234,7 @@ class History:
         for other in self.applications:
             if other is taker or where not in other.ownership:
                 continue
-            if all(self.lives(*who) for who in (taker.ownership[where], other.ownership[where])):
+            if all(self.lives(*life) for life in (taker.ownership[where], other.ownership[where])):
                 raise taker.broken(f"{where} is given to {taker.ownership[where]} while app {other.number} has it as "
                                    f"{other.ownership[where]}; group: {self.cluster.group}")
 
@@ -274,8 +274,8 @@ class History:
             return HEALTHY_MS
         return self.common["socket.timeout.ms"] + AFTER_FAULTS_MS if self.faults_end else None
 
-    def later(self, ms: int, what: Callable[[], None]) -> None:
-        heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), what))
+    def later(self, ms: int, action: Callable[[], None]) -> None:
+        heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), action))
 
     def pass_time(self, application: Application, ms: int | None, others: bool = True) -> None:
         """A call of an application takes time (None: a moment): all other parts go on.
@@ -355,7 +355,7 @@ class History:
     def settled(self) -> bool:
         if self.protocol != "assign" and not self.cluster.group_is_stable:
             return False
-        if any(what != self.join_if_unsettled for _, _, what in self.planned):
+        if any(action != self.join_if_unsettled for _, _, action in self.planned):
             return False
         if not all(a.settled() for a in self.applications if a.running and not a.closed):
             return False
@@ -389,14 +389,14 @@ class History:
         given = application.given_by_now(where, time_ms)
         begin = max(given + 1, before, log_start)
         most = self.cluster.next_visible(*where, begin, application.read_committed)
-        what = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"
+        event = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"
         if offset > most:
-            raise Broken(f"{what}: it has been given {given}")
+            raise Broken(f"{event}: it has been given {given}")
         # The application names the offset after its last record. The position before may have passed invisible records,
         # and records that retention has removed.
         repeats = self.cluster.next_visible(*where, max(offset, log_start), application.read_committed) < before
         if offset < before and repeats and where not in self.sought:
-            raise Broken(f"{what}: backwards")
+            raise Broken(f"{event}: backwards")
 
     def check_delivery(self) -> None:
         """Every visible record has been given to an application."""

@@ -85,7 +85,7 @@ class Member(Application):
     # -- what it does
 
     def step(self) -> None:
-        what = self.chance.random()
+        choice = self.chance.random()
         pause = self.chance.choice([1, 10, 50, 150])
         if self.history.ending:
             if self.paused:
@@ -97,7 +97,7 @@ class Member(Application):
         elif self.unsubscribes_next:
             self.unsubscribes_next = False
             pause = self.disturb_with("unsubscribe") or pause
-        elif what < 0.85:
+        elif choice < 0.85:
             self.serve(self.chance.choice([1, 5, 50]))
         else:
             pause = self.disturb() or pause
@@ -310,7 +310,7 @@ class Member(Application):
         self.due_error = None
 
     def is_assignors(self, error: KafkaError) -> bool:
-        return self.assignor is not None and self.assignor.told(error)
+        return self.assignor is not None and self.assignor.reported(error)
 
     # -- while calls of other applications end
 
@@ -381,19 +381,19 @@ class Member(Application):
         """A callback takes time, calls the consumer, or raises."""
         if self.history.ending or self.history.calm_callbacks:
             return
-        what = self.chance.randrange(10)
-        if what == 0 or (self.history.absences and what > 7):
+        choice = self.chance.randrange(10)
+        if choice == 0 or (self.history.absences and choice > 7):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.history.pass_time(self, ms)
             # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
             self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms
                                       and self.chance.random() < 0.3)
-        elif what == 1 and kind == "revoke":
+        elif choice == 1 and kind == "revoke":
             self.commit_sync()
-        elif what == 2:
+        elif choice == 2:
             self.commit_async()
-        elif what == 3 and self.due_error is None:
+        elif choice == 3 and self.due_error is None:
             self.due_error = CallbackError(f"app {self.number}")
             self.say("its callback raises")
             raise self.due_error

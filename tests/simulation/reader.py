@@ -215,35 +215,35 @@ class Reader(Application):
     """Assigns, seeks, pauses and reads as chance has it; when the history ends it reads everything."""
 
     def step(self) -> None:
-        what = self.chance.random()
+        choice = self.chance.random()
         if self.history.ending:
             if self.paused:
                 self.resume(sorted(self.paused))
             if not self.expected:
                 self.assign()
             self.take(500)
-        elif what < 0.8 and self.expected:
+        elif choice < 0.8 and self.expected:
             self.take(self.chance.choice([1, 3, 10, 100]))
         else:
             self.disturb()
         self.next_ms = self.simulation.now_ms + self.chance.choice([1, 5, 20, 60, 200])
 
     def disturb(self) -> None:
-        what = self.chance.randrange(6)
+        choice = self.chance.randrange(6)
         mine = list(self.expected)
-        if not mine or what == 0:
+        if not mine or choice == 0:
             self.assign()
-        elif what == 1:
+        elif choice == 1:
             self.assign_one_more()
-        elif what == 2:
+        elif choice == 2:
             where = self.chance.choice(mine)
             self.say(f"gives up {where}")
             self.consumer.incremental_unassign([TopicPartition(*where)])
             del self.expected[where]
             self.paused.discard(where)
-        elif what == 3:
+        elif choice == 3:
             self.seek(self.chance.choice(mine))
-        elif what == 4:
+        elif choice == 4:
             where = self.chance.choice(mine)
             self.say(f"pauses {where}")
             self.consumer.pause([TopicPartition(*where)])

@@ -13,9 +13,9 @@
 
 namespace {
 
-void require(bool condition, const char* message, int16_t version, const char* what) {
+void require(bool condition, const char* message, int16_t version, const char* reason) {
   if (condition) return;
-  std::fprintf(stderr, "%s v%d: %s\n", message, version, what);
+  std::fprintf(stderr, "%s v%d: %s\n", message, version, reason);
   std::abort();
 }
 

@@ -13,9 +13,9 @@
 
 namespace {
 
-void require(bool condition, const char* what) {
+void require(bool condition, const char* message) {
   if (condition) return;
-  std::fprintf(stderr, "sasl: %s\n", what);
+  std::fprintf(stderr, "sasl: %s\n", message);
   std::abort();
 }
 

@@ -17,9 +17,9 @@
 
 namespace {
 
-void require(bool condition, const char* what) {
+void require(bool condition, const char* message) {
   if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
+  std::fprintf(stderr, "%s\n", message);
   std::abort();
 }
 

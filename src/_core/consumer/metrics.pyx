@@ -65,12 +65,12 @@ def group_metrics(GroupCore core not None):
     }
 
 
-cdef dict timing(str what, Timing* found):
+cdef dict timing(str name, Timing* found):
     return {
-        f"{what}s_total": found.count.load(),
-        f"{what}_latency_us": found.latest_us.load(),
-        f"{what}_latency_max_us": found.longest_us.load(),
-        f"{what}_latency_us_total": found.total_us.load(),
+        f"{name}s_total": found.count.load(),
+        f"{name}_latency_us": found.latest_us.load(),
+        f"{name}_latency_max_us": found.longest_us.load(),
+        f"{name}_latency_us_total": found.total_us.load(),
     }
 
 

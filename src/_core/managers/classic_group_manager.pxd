@@ -94,7 +94,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _on_join_error(self, JoinGroupResponse& message, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef void _on_sync(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
     cdef void _on_sync_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
-    cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _on_round_error(self, int32_t code, const char* reason, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef void _take_assignment(self, SyncGroupResponse& message, int64_t now_ms) noexcept nogil
     cdef bint _is_subscribed(self, vector[TopicPartitions]& assigned) noexcept nogil
     cdef void _join_again(self, int64_t now_ms) noexcept nogil

@@ -520,9 +520,9 @@ cdef class ClassicGroupManager(RequestManager):
         else:
             self._on_round_error(code, b"SyncGroup", node_id, now_ms)
 
-    cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil:
+    cdef void _on_round_error(self, int32_t code, const char* reason, int32_t node_id, int64_t now_ms) noexcept nogil:
         """Handle the errors that JoinGroup and SyncGroup have in common."""
-        cdef string detail = string(what)
+        cdef string detail = string(reason)
         detail.append(b": ").append(classic_error(code))
         if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
             self._lost_coordinator(node_id, classic_error(code), now_ms)

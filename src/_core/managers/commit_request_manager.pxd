@@ -62,7 +62,7 @@ cdef class CommitRequestManager(RequestManager):
     # Any commit that has not ended: close() waits for it.
     cdef bint busy(self) noexcept nogil
     # The coordinator refused a commit of the present membership: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID,
-    # FENCED_INSTANCE_ID or STALE_MEMBER_EPOCH, told once; else 0. The protocol's manager asks by a heartbeat.
+    # FENCED_INSTANCE_ID or STALE_MEMBER_EPOCH, reported once; else 0. The protocol's manager asks by a heartbeat.
     cdef int32_t take_fence(self) noexcept nogil
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil

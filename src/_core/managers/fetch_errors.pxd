@@ -38,7 +38,7 @@ cdef class FetchErrors:
                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
     cdef void on_bad_batch(self, const BatchFailure& failure, int64_t now_ms) noexcept nogil
     # private
-    cdef void _retry(self, PartitionState* p, const string& what, int64_t now_ms) noexcept nogil
+    cdef void _retry(self, PartitionState* p, const string& reason, int64_t now_ms) noexcept nogil
     cdef int32_t _next_replica(self, PartitionState* p) noexcept nogil
     cdef void _read_from(self, PartitionState* p, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef int64_t _log_stopped(self, int64_t now_ms) noexcept nogil

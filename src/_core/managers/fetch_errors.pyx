@@ -229,9 +229,9 @@ cdef class FetchErrors:
         else:
             self._retry(p, status.detail, now_ms)
 
-    cdef void _retry(self, PartitionState* p, const string& what, int64_t now_ms) noexcept nogil:
+    cdef void _retry(self, PartitionState* p, const string& reason, int64_t now_ms) noexcept nogil:
         cdef int32_t node = self._next_replica(p)
-        cdef string text = what
+        cdef string text = reason
         # A response has arrived meanwhile, which counts as success and resets the attempts.
         p.request.attempts = p.bad_batch.attempts - 1
         self._delay(p, now_ms)

@@ -57,7 +57,7 @@ cdef extern from *:
     };
 
     // The arguments of one call of a handler.
-    struct Told {
+    struct Ended {
       uint64_t cookie = 0;
       int32_t node_id = 0;
       int16_t version = 0;
@@ -86,7 +86,7 @@ cdef extern from *:
       if (canonical && host != "nameless.test") out->names = {"one." + host, "two." + host};
     }
     """
-    cdef cppclass Told:
+    cdef cppclass Ended:
         uint64_t cookie
         int32_t node_id
         int16_t version
@@ -118,7 +118,7 @@ cdef str to_text(const string& s):
 @cython.no_gc
 cdef class RecordingHandler(ResponseHandler):
     """A handler that records the arguments of every call."""
-    cdef vector[Told] told          # thread: the test's
+    cdef vector[Ended] ended        # thread: the test's
     cdef void* delegate             # thread: the test's; borrowed, for next_request
     cdef void* network              # thread: the test's; borrowed
     cdef Request* next_request      # thread: the test's; on_response() queues it
@@ -136,26 +136,26 @@ cdef class RecordingHandler(ResponseHandler):
         if self.next_request != NULL:
             (<NetworkClientDelegate>self.delegate).add(self.next_request)
             self.next_request = NULL
-        self.told.emplace_back()
-        self.told.back().cookie = request.cookie
-        self.told.back().node_id = response.node_id
-        self.told.back().version = response.version
-        self.told.back().capacity = response.block.capacity
-        self.told.back().body.assign(<const char*>response.body, response.length)
+        self.ended.emplace_back()
+        self.ended.back().cookie = request.cookie
+        self.ended.back().node_id = response.node_id
+        self.ended.back().version = response.version
+        self.ended.back().capacity = response.block.capacity
+        self.ended.back().body.assign(<const char*>response.body, response.length)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        self.told.emplace_back()
-        self.told.back().cookie = request.cookie
-        self.told.back().node_id = request.node_id
-        self.told.back().status = status
+        self.ended.emplace_back()
+        self.ended.back().cookie = request.cookie
+        self.ended.back().node_id = request.node_id
+        self.ended.back().status = status
 
 
-cdef dict told_to_dict(const Told& told):
-    if told.status.code != 0:
-        return {"cookie": told.cookie, "node": told.node_id, "code": told.status.code,
-                "detail": to_text(told.status.detail)}
-    return {"cookie": told.cookie, "node": told.node_id, "version": told.version, "capacity": told.capacity,
-            "body": to_bytes(told.body)}
+cdef dict ended_to_dict(const Ended& ended):
+    if ended.status.code != 0:
+        return {"cookie": ended.cookie, "node": ended.node_id, "code": ended.status.code,
+                "detail": to_text(ended.status.detail)}
+    return {"cookie": ended.cookie, "node": ended.node_id, "version": ended.version, "capacity": ended.capacity,
+            "body": to_bytes(ended.body)}
 
 
 cdef NodeAddress address_of(object entry):
@@ -220,7 +220,7 @@ cdef class DelegateDriver:
     def ended(self):
         """The arguments of all calls of the handler, in order."""
         cdef size_t i
-        return [told_to_dict(self.handler.told[i]) for i in range(self.handler.told.size())]
+        return [ended_to_dict(self.handler.ended[i]) for i in range(self.handler.ended.size())]
 
     @property
     def has_unsent(self):

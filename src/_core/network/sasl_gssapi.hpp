@@ -231,9 +231,9 @@ class SaslGssapi final : public SaslMechanism {
     return SASL_SEND;
   }
 
-  // Sets `why` to `what` and the library's text. Always returns false.
-  bool failed(const std::string& what, uint32_t major, uint32_t minor, std::string* why) {
-    *why = what;
+  // Sets `why` to `action` and the library's text. Always returns false.
+  bool failed(const std::string& action, uint32_t major, uint32_t minor, std::string* why) {
+    *why = action;
     describe_status(major, gss::kStatusOfGss, why);
     if (minor) describe_status(minor, gss::kStatusOfMechanism, why);
     return false;

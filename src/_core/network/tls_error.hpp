@@ -81,30 +81,30 @@ inline std::string certificate_hosts(X509* certificate) {
 // Returns the reason why a certificate of the broker's chain is not accepted, and the remedy.
 inline std::string verification_text(int error, X509* certificate, const std::string& host) {
   if (!certificate) return std::string("the broker's certificate is not accepted: ") + X509_verify_cert_error_string(error);
-  const std::string who = "certificate '" + name_text(X509_get_subject_name(certificate)) + "'";
+  const std::string subject = "certificate '" + name_text(X509_get_subject_name(certificate)) + "'";
   const std::string issuer = "'" + name_text(X509_get_issuer_name(certificate)) + "'";
   switch (error) {
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_UNTRUSTED:
-      return "the broker's " + who + " is signed by " + issuer +
+      return "the broker's " + subject + " is signed by " + issuer +
              ", which is not among the trusted CA certificates: give that CA's certificate in ssl.ca.location";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return "the broker's " + who +
+      return "the broker's " + subject +
              " is signed by itself and not among the trusted CA certificates: give it in ssl.ca.location";
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the broker's " + who + " expired on " + time_text(X509_get0_notAfter(certificate)) +
+      return "the broker's " + subject + " expired on " + time_text(X509_get0_notAfter(certificate)) +
              ": renew it on the broker, or set the clock of this machine";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "the broker's " + who + " is valid only from " + time_text(X509_get0_notBefore(certificate)) +
+      return "the broker's " + subject + " is valid only from " + time_text(X509_get0_notBefore(certificate)) +
              " on: set the clock of this machine, or replace the certificate";
     case X509_V_ERR_CERT_REVOKED:
-      return "the broker's " + who + " has been revoked (ssl.crl.location): replace it on the broker";
+      return "the broker's " + subject + " has been revoked (ssl.crl.location): replace it on the broker";
     case X509_V_ERR_UNABLE_TO_GET_CRL:
-      return "ssl.crl.location has no list of revoked certificates by " + issuer + ", issuer of the broker's " + who +
-             ": add it";
+      return "ssl.crl.location has no list of revoked certificates by " + issuer + ", issuer of the broker's " +
+             subject + ": add it";
     case X509_V_ERR_CRL_HAS_EXPIRED:
     case X509_V_ERR_CRL_NOT_YET_VALID:
       return "the list of revoked certificates of " + issuer + " is out of date: renew the file of ssl.crl.location";
@@ -114,7 +114,7 @@ inline std::string verification_text(int error, X509* certificate, const std::st
              "': use one of its names in bootstrap.servers and advertised.listeners, or set "
              "ssl.endpoint.identification.algorithm=none";
     default:
-      return "the broker's " + who + " is not accepted: " + X509_verify_cert_error_string(error);
+      return "the broker's " + subject + " is not accepted: " + X509_verify_cert_error_string(error);
   }
 }
 

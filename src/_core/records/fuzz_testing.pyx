@@ -32,9 +32,9 @@ cdef struct Outcome:
     int64_t last_offset
 
 
-cdef void require(bint condition, const char* what) noexcept nogil:
+cdef void require(bint condition, const char* message) noexcept nogil:
     if not condition:
-        fprintf(stderr, b"%s\n", what)
+        fprintf(stderr, b"%s\n", message)
         abort()
 
 

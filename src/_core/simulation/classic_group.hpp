@@ -100,13 +100,13 @@ class ClassicGroup : public Group {
       leaving.emplace_back();
       leaving.back().member_id = asked.member_id;
     }
-    for (const auto& who : leaving) {
+    for (const auto& leaver : leaving) {
       LeaveGroupResponse_MemberResponse member_out;
-      member_out.member_id = who.member_id;
-      member_out.group_instance_id = who.group_instance_id;
+      member_out.member_id = leaver.member_id;
+      member_out.group_instance_id = leaver.group_instance_id;
       Member* m = nullptr;
-      if (pending_.erase(who.member_id) == 0) {
-        member_out.error_code = valid(who.member_id, who.group_instance_id, &m);
+      if (pending_.erase(leaver.member_id) == 0) {
+        member_out.error_code = valid(leaver.member_id, leaver.group_instance_id, &m);
         if (m) remove(m->id);
       }
       any_left = any_left || member_out.error_code == NONE;
@@ -499,12 +499,12 @@ class ClassicGroup : public Group {
     if (!r.ok()) return world_.violate("the assignment of %s cannot be read", m.id.c_str());
     for (const auto& topic : given.assigned_partitions) {
       for (int32_t p : topic.partitions) {
-        std::string& who = owners_[TopicPartition(topic.topic, p)];
-        if (!who.empty()) {
-          world_.violate("generation %d gives %s [%d] to %s and to %s", generation_, topic.topic.c_str(), p, who.c_str(),
-                         m.id.c_str());
+        std::string& owner = owners_[TopicPartition(topic.topic, p)];
+        if (!owner.empty()) {
+          world_.violate("generation %d gives %s [%d] to %s and to %s", generation_, topic.topic.c_str(), p,
+                         owner.c_str(), m.id.c_str());
         }
-        who = m.id;
+        owner = m.id;
       }
     }
   }

@@ -52,11 +52,11 @@ class Group {
   virtual bool expire_a_member() = 0;
 
   void commit(int32_t client, const std::string& member_id, const TopicPartition& p, const CommittedOffset& offset) {
-    const std::string who = owner(p);
+    const std::string owner_id = owner(p);
     CommittedOffset& kept = offsets[p];
-    if (!member_id.empty() && !who.empty() && who != member_id) {
+    if (!member_id.empty() && !owner_id.empty() && owner_id != member_id) {
       world_.violate("commit of %s [%d] at %lld by %s (client %d), which has lost it to %s: over %lld", p.first.c_str(),
-                     p.second, static_cast<long long>(offset.offset), member_id.c_str(), client, who.c_str(),
+                     p.second, static_cast<long long>(offset.offset), member_id.c_str(), client, owner_id.c_str(),
                      static_cast<long long>(kept.offset));
     }
     accepted.push_back(

@@ -80,18 +80,18 @@ class World {
   std::vector<std::string> lines;
   std::vector<std::string> violations;  // events that must never happen but that brokers saw
 
-  void at(int64_t when_ms, std::function<void()> what) {
-    queue_.push_back(Happening{std::max(when_ms, now_ms), next_number_++, std::move(what)});
+  void at(int64_t when_ms, std::function<void()> action) {
+    queue_.push_back(Happening{std::max(when_ms, now_ms), next_number_++, std::move(action)});
     std::push_heap(queue_.begin(), queue_.end(), later);
   }
-  void after(int64_t ms, std::function<void()> what) { at(now_ms + ms, std::move(what)); }
+  void after(int64_t ms, std::function<void()> action) { at(now_ms + ms, std::move(action)); }
   int64_t next_ms() const { return queue_.empty() ? INT64_MAX : queue_.front().when_ms; }
   void run_due() {
     while (!queue_.empty() && queue_.front().when_ms <= now_ms) {
       std::pop_heap(queue_.begin(), queue_.end(), later);
-      std::function<void()> what = std::move(queue_.back().what);
+      std::function<void()> action = std::move(queue_.back().action);
       queue_.pop_back();
-      what();
+      action();
     }
   }
   bool goes_wrong(double probability) { return faults.active && probability > 0 && chance.happens(probability); }
@@ -119,7 +119,7 @@ class World {
   struct Happening {
     int64_t when_ms;
     uint64_t number;  // of equal times, the event planned first happens first
-    std::function<void()> what;
+    std::function<void()> action;
   };
   static bool later(const Happening& a, const Happening& b) {
     return a.when_ms != b.when_ms ? a.when_ms > b.when_ms : a.number > b.number;

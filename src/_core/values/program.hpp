@@ -161,18 +161,18 @@ inline std::string bad_value_reason(int32_t reason, const ValueNode& node, const
     return "expected " + std::to_string(node.width) + " bytes, found " + std::to_string(found);
   if (reason != BAD_TYPE) return bad_value_text(reason);
   const char first = static_cast<size_t>(position) < value.size() ? value[static_cast<size_t>(position)] : '\0';
-  const char* what = "another value";
+  const char* kind = "another value";
   switch (first) {
-    case '"': what = found ? "a string that is not a number" : "a string"; break;
-    case '{': what = "an object"; break;
-    case '[': what = "an array"; break;
+    case '"': kind = found ? "a string that is not a number" : "a string"; break;
+    case '{': kind = "an object"; break;
+    case '[': kind = "an array"; break;
     case 't':
-    case 'f': what = "a boolean"; break;
-    case 'n': what = "null"; break;
+    case 'f': kind = "a boolean"; break;
+    case 'n': kind = "null"; break;
     default:
-      if (first == '-' || (first >= '0' && first <= '9')) what = "a number";
+      if (first == '-' || (first >= '0' && first <= '9')) kind = "a number";
   }
-  return "expected " + type_text(node) + ", found " + what;
+  return "expected " + type_text(node) + ", found " + kind;
 }
 
 }  // namespace kc

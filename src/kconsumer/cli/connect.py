@@ -7,7 +7,7 @@ records.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from kconsumer.cli.terminal import Reports
 from kconsumer.consumer import Consumer
@@ -17,6 +17,7 @@ from kconsumer.errors import KafkaError, KafkaException, exception_for, topic_ex
 
 EARLIEST = -2
 LATEST = -1
+_CONNECT_S: Final = 60.0
 
 
 class _Consumer(Consumer):
@@ -43,6 +44,16 @@ def consumer(properties: Mapping[str, str]) -> Consumer:
     reports = Reports(debug=bool(properties.get("debug")))
     return _Consumer(reports, {"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
                                **properties, "error_cb": reports.error, "logger": reports.logger})
+
+
+def check_brokers(properties: Mapping[str, str]) -> None:
+    """Check that a broker answers, before an ingestion begins, which would try for minutes.
+
+    Raises:
+        KafkaException: what is wrong with the connection.
+    """
+    with consumer(properties) as found:
+        found.list_topics(timeout=_CONNECT_S)
 
 
 def reason(error: KafkaException) -> str:

@@ -51,7 +51,7 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
         click.UsageError: an option is missing, or the schema is invalid.
     """
     if schema is None and registry is None and form != "json":
-        raise click.UsageError(f"{form} needs --registry or a schema")
+        raise click.UsageError(f"{form} needs the schema of the data: set --registry or --schema")
     if subject is not None and registry is None:
         raise click.UsageError("--subject and --key-subject need --registry")
     if message is not None and form != "protobuf":

@@ -7,7 +7,6 @@ runner is spark.
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kconsumer.cli.connect import consumer, reason
+from kconsumer.cli.connect import check_brokers, reason
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
 from kconsumer.cli.ingest_routes import Route, route_options, routed
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _START: Final = {"beginning": "earliest", "end": "latest"}
-_CONNECT_S: Final = 60.0
 _LIBRARIES: Final = frozenset({
     "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
     "authlib"})
@@ -141,23 +139,23 @@ def run_direct(
     if workers is not None and runner != "local":
         raise click.UsageError("--workers needs the local runner: set --runner local")
     try:
-        from kconsumer.ingest import Ingestion, IngestOptions, Routes
+        from kconsumer.ingest import Ingestion, Routes
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
         raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
-    shown = not quiet and sys.stderr.isatty()
     try:
         with ExitStack() as stack:
             found = _options(**given)
-            job = found.job if isinstance(found, IngestOptions) else found[0].job
-            tasks = _runner(stack, runner, workers, conf, job)
+            tables = found if isinstance(found, list) else [found]
+            tasks = _runner(stack, runner, workers, conf, tables[0].job)
             run: Any = Routes(found, tasks) if isinstance(found, list) else Ingestion(found, tasks)
             stack.enter_context(run)
             if vacuum or compact:
                 _maintain(run, vacuum, compact)
                 return
-            _check_brokers(given["properties"])
-            with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
+            check_brokers(given["properties"])
+            targets = [options.path if options.table is None else options.table for options in tables]
+            with IngestProgress(quiet, metrics, targets) as progress, signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)
     except IngestError as error:
         raise Failure(str(error)) from error
@@ -192,12 +190,6 @@ def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str,
     except ImportError as error:
         raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or set "
                                "--runner local") from error
-
-
-def _check_brokers(properties: Mapping[str, str]) -> None:
-    """Raise what is wrong with the connection now: a run would try it for minutes."""
-    with consumer(properties) as found:
-        found.list_topics(timeout=_CONNECT_S)
 
 
 def _is_of_a_library(error: Exception) -> bool:

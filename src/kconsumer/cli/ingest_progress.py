@@ -1,6 +1,6 @@
-"""The progress of `kconsumer ingest`: a line on the terminal, and one line of JSON per trigger.
+"""The progress of `kconsumer ingest`: on a terminal or in a log, and one line of JSON per trigger.
 
-Owns: the line on standard error, and the file of metrics. Threads: the main thread. Never: writes to standard output,
+Owns: the lines on standard error, and the file of metrics. Threads: the main thread. Never: writes to standard output,
 except for `--metrics -`.
 """
 
@@ -8,36 +8,49 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from kconsumer.cli.terminal import say, warn
+
 if TYPE_CHECKING:
     from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
-_EVERY_S = 0.5
+_EVERY_S: Final = 0.5
+_LOG_EVERY_S: Final = 60.0  # minimum interval of progress lines in a log
+_MOST_TARGETS: Final = 3
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class IngestProgress:
-    """A context manager that shows a line if `shown`, and keeps the last one.
+    """A context manager that shows the progress and, at the end, the totals and the tables.
 
-    Otherwise it warns of bad records at the end.
+    On a terminal, one line follows the run. Elsewhere, lines are at least a minute apart.
+
+    Args:
+        quiet: whether to show nothing but a warning of bad records.
+        metrics: file for a line of JSON per trigger; - is standard output.
+        targets: paths or names of the tables.
 
     Raises:
         OSError: the file of metrics cannot be written.
     """
 
-    def __init__(self, shown: bool, metrics: str | None) -> None:
-        self._live = Live(console=Console(stderr=True), auto_refresh=False) if shown else None
+    def __init__(self, quiet: bool, metrics: str | None, targets: Sequence[str]) -> None:
+        self._quiet = quiet
+        self._live = Live(console=Console(stderr=True), auto_refresh=False) if (
+            not quiet and sys.stderr.isatty()) else None
         self._path = metrics
+        self._targets = tuple(targets)
         self._stack = ExitStack()
         self._lines: TextIO | None = None
-        self._began = self._drawn = time.monotonic()
+        self._began = self._drawn = self._logged = time.monotonic()
         self._last: TriggerMetrics | None = None
         self._of_tables: dict[str | None, TriggerMetrics] = {}  # the last trigger of each table
         self._triggers = self._bytes = self._bad = 0
@@ -53,13 +66,14 @@ class IngestProgress:
             self._live.start()
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
         if self._live is not None:
             self._live.update(Text(self.summary()), refresh=True)
             self._live.stop()
-        elif self._bad and self._last is not None:
-            sys.stderr.write(f"kconsumer: warning: the values of {self._bad:,} of {self._rows:,} records "
-                             "could not be decoded: see --bad-records\n")
+        elif not self._quiet and (self._last is not None or exc_type is None):
+            say(self.summary())
+        if self._live is None and self._bad:
+            warn(f"the values of {self._bad:,} of {self._rows:,} records could not be decoded: see --bad-records")
         self._stack.close()
 
     def trigger(self, metrics: TriggerMetrics) -> None:
@@ -74,7 +88,7 @@ class IngestProgress:
         self._draw()
 
     def look(self) -> None:
-        """Redraw the line from time to time."""
+        """Show the line again from time to time."""
         if time.monotonic() - self._drawn >= _EVERY_S:
             self._draw()
 
@@ -101,8 +115,12 @@ class IngestProgress:
         rows = self._rows
         bad = f", {self._bad:,} bad" if self._bad else ""
         lag = "" if self._last is None or self._last.lag is None else f", lag {self._lag:,}"
-        return (f"{rows:,} records, {size(self._bytes)} in {self._triggers:,} triggers and {took:.1f} s, "
-                f"{rows / took:,.0f}/s{lag}{bad}")
+        triggers = "1 trigger" if self._triggers == 1 else f"{self._triggers:,} triggers"
+        tables = ", ".join(self._targets[:_MOST_TARGETS])
+        more = len(self._targets) - _MOST_TARGETS
+        tables += f" and {more} more tables" if more > 0 else ""
+        return (f"{rows:,} records, {size(self._bytes)} in {triggers} and {took:.1f} s, {rows / took:,.0f}/s{lag}{bad}"
+                f"; written to {tables}")
 
     @property
     def _rows(self) -> int:
@@ -113,9 +131,12 @@ class IngestProgress:
         return sum(last.lag or 0 for last in self._of_tables.values())
 
     def _draw(self) -> None:
+        now = self._drawn = time.monotonic()
         if self._live is not None:
-            self._drawn = time.monotonic()
             self._live.update(Text(self.line()), refresh=True)
+        elif not self._quiet and now - self._logged >= _LOG_EVERY_S:
+            self._logged = now
+            say(self.line())
 
 
 def size(number: float) -> str:

@@ -9,13 +9,13 @@ SIGTERM and SIGINT end the run after the current trigger, a second signal ends i
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kconsumer.cli.connect import check_brokers
 from kconsumer.cli.direct_ingesting import direct_options, run_direct, without_direct
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
@@ -126,10 +126,10 @@ def ingest(
     from pyspark.errors import PySparkException
 
     options = _options(**given)
-    shown = not quiet and sys.stderr.isatty()
+    check_brokers(given["properties"])
     try:
         with session(conf) as spark:
-            stopped = _run(spark, options, shown, metrics)
+            stopped = _run(spark, options, quiet, metrics)
     except PySparkException as error:
         raise Failure(_reason(error)) from error
     except OSError as error:
@@ -166,12 +166,13 @@ def _ends(
             "kafka": {name: value for name, value in properties.items() if name not in _BROKERS}}
 
 
-def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str | None) -> int | None:
+def _run(spark: SparkSession, options: IngestOptions, quiet: bool, metrics: str | None) -> int | None:
     """Run the job. Return the signal that ended it; None: it ended by itself."""
     from kconsumer.spark.ingest import Ingestion
 
     run = Ingestion(spark, options)
-    with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
+    target = options.table if options.path is None else options.path
+    with IngestProgress(quiet, metrics, [str(target)]) as progress, signals(run.stop, progress) as received:
         run.start()
         run.wait(progress.trigger, progress.look)
     return received[0] if received else None

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import click
 
-from kconsumer.errors import KafkaError, KafkaException, exception_for
+from kconsumer.errors import KafkaError, KafkaException
+from kconsumer.errors.first_contact import FirstContact
 from kconsumer.errors.printable import printable
 
 _AGAIN_S: Final = 60.0  # repeated warnings are shown again after this time
-_MOST_CAUSES: Final = 3
 _FAIL: Final = "FAIL"  # facility of log lines about connections, which error_cb reports too
 
 
@@ -54,15 +54,14 @@ class Reports:
     def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._debug = debug
         self._clock = clock
-        self._causes: dict[str, None] = {}
+        self._contact = FirstContact("check -b/--bootstrap-servers")
         self._shown: dict[str, float] = {}
-        self._connected = False
         self.logger = logging.Logger("kconsumer", logging.DEBUG if debug else logging.WARNING)
         self.logger.addHandler(_Handler(self))
 
     def connected(self) -> None:
         """Note that a broker has answered."""
-        self._connected = True
+        self._contact.over = True
 
     def error(self, error: KafkaError) -> None:
         """Handle an error: the consumer's ``error_cb``.
@@ -70,31 +69,17 @@ class Reports:
         Raises:
             KafkaException: no broker is reachable, and none has answered before.
         """
-        if self._connected:
+        if self._contact.over:
             self._warn(error.str())
-        elif error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._causes[error.str()] = None
         else:
-            self._connected = True  # close() must not raise it again
-            raise exception_for(error.code(), f"cannot connect to Kafka: {self.causes() or error.str()}: "
-                                "check -b/--bootstrap-servers")
-
-    def causes(self) -> str:
-        """Return why no broker has answered so far; empty if unknown."""
-        causes = list(self._causes)
-        more = len(causes) - _MOST_CAUSES
-        return "; ".join(causes[:_MOST_CAUSES]) + (f"; and {more} more" if more > 0 else "")
+            self._contact.note(error)
 
     def explained(self, error: KafkaException) -> KafkaException:
         """Return the error of the first call.
 
         It includes the reasons if no broker answered in time.
         """
-        found = error.args[0] if error.args else None
-        if self._connected or not self._causes or not isinstance(found, KafkaError) or (
-                found.code() != KafkaError._TIMED_OUT):
-            return error
-        return exception_for(found.code(), f"{found.str()}: {self.causes()}")
+        return self._contact.explained(error)
 
     def log(self, record: logging.LogRecord) -> None:
         text = record.getMessage()

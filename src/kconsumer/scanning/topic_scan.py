@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kconsumer._core.consumer.array_stream import array_stream
 from kconsumer._core.consumer.decoded_batch import columns_of
 from kconsumer._core.consumer.record_batch import RecordBatch
-from kconsumer.consumer import Consumer
 from kconsumer.decoding.field_watch import FieldWatch
 from kconsumer.errors.printable import printable
 from kconsumer.scanning.bounds import Bound, Limits, read_bound, resolve
 from kconsumer.scanning.reading import read_spans
+from kconsumer.scanning.scan_consumer import ScanConsumer
 
 if TYPE_CHECKING:
     from kconsumer._core.consumer.decoded_batch import DecodedBatch
@@ -44,6 +44,9 @@ def scan(
     ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
     ``pandas.DataFrame.from_arrow(flights)``. Each query reads the topic from its start. Nothing is committed. The rows
     of a partition are in the order of their offsets.
+
+    Reading fails at once if every bootstrap server refuses the connection, cannot be resolved or fails the TLS
+    handshake.
 
     Args:
         config: the consumer's properties, ``{"bootstrap.servers": …}``.
@@ -132,7 +135,7 @@ class TopicScan:
         shape = self._shape(value if watch is None else watch, key)
         bad = rows = 0
         first = ""
-        with Consumer({**self._config, "enable.auto.commit": False, "auto.offset.reset": "error"}) as consumer:
+        with ScanConsumer({**self._config, "enable.auto.commit": False, "auto.offset.reset": "error"}) as consumer:
             spans = resolve(consumer, self._topic, self._start, self._end, limits=self._limits,
                             timeout=self._timeout)
             records = read_spans(consumer, self._topic, spans, self._max_records, self._timeout)

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -96,21 +97,61 @@ class Metrics:
         return '{"batch": 7}'
 
 
-def test_bad_records_are_reported_where_no_line_is_shown(capsys: pytest.CaptureFixture[str]):
-    with ingest_progress.IngestProgress(False, None) as progress:
+def test_quiet_leaves_only_the_warning_of_bad_records(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(True, None, ["out"]) as progress:
         progress.trigger(Metrics())  # type: ignore[arg-type]
     assert capsys.readouterr().err == (
         "kconsumer: warning: the values of 3 of 4,000 records could not be decoded: see --bad-records\n")
 
 
+def test_without_a_terminal_the_totals_and_the_tables_are_a_line_at_the_end(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(False, None, ["out/a", "out/b", "out/c", "out/d", "out/e"]) as progress:
+        progress.trigger(Metrics())  # type: ignore[arg-type]
+        progress.look()
+        assert capsys.readouterr() == ("", "")
+    out, err = capsys.readouterr()
+    summary, warning = err.splitlines()
+    assert summary.startswith("kconsumer: 4,000 records, 50.0 kB in 1 trigger and ")
+    assert summary.endswith(", lag 12,345, 3 bad; written to out/a, out/b, out/c and 2 more tables")
+    assert warning.startswith("kconsumer: warning: ") and out == ""
+
+
+def test_without_new_records_there_is_a_line_too(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(False, None, ["out"]):
+        pass
+    err = capsys.readouterr().err
+    assert err.startswith("kconsumer: 0 records, 0 B in 0 triggers and ") and err.endswith("; written to out\n")
+
+
+def test_a_run_that_fails_at_once_has_no_totals(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(KeyError), ingest_progress.IngestProgress(False, None, ["out"]):
+        raise KeyError
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_gets_a_line_of_progress_once_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+):
+    clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(ingest_progress, "time", clock)
+    with ingest_progress.IngestProgress(False, None, ["out"]) as progress:
+        for clock.now in (1030.0, 1061.0, 1090.0):
+            progress.trigger(Metrics())  # type: ignore[arg-type]
+        assert capsys.readouterr().err == (
+            "kconsumer: trigger 7: 1,000 records, 2,000/s, 100.0 kB/s; 4,000 in all, lag 12,345, 6 bad\n")
+        clock.now = 1122.0
+        progress.look()
+        assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_progress(tmp_path: Path):
     path = tmp_path / "metrics"
     path.write_text("{}\n")
-    with ingest_progress.IngestProgress(False, str(path)) as progress:
+    with ingest_progress.IngestProgress(False, str(path), ["out"]) as progress:
         assert progress.line().startswith("waiting for the first trigger")
         progress.trigger(Metrics())  # type: ignore[arg-type]
         assert progress.line() == "trigger 7: 1,000 records, 2,000/s, 100.0 kB/s; 4,000 in all, lag 12,345, 3 bad"
-        assert progress.summary().startswith("4,000 records, 50.0 kB in 1 triggers and ")
+        assert progress.summary().startswith("4,000 records, 50.0 kB in 1 trigger and ")
         progress.ending()
         assert progress.line().endswith("; ends after this trigger")
     assert path.read_text() == '{}\n{"batch": 7}\n'  # appended
@@ -119,21 +160,22 @@ def test_progress(tmp_path: Path):
 def test_metrics_on_standard_output(monkeypatch: pytest.MonkeyPatch):
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    with ingest_progress.IngestProgress(False, "-") as progress:
+    with ingest_progress.IngestProgress(False, "-", ["out"]) as progress:
         progress.trigger(Metrics())  # type: ignore[arg-type]
     assert out.getvalue() == '{"batch": 7}\n'
 
 
 def test_the_folder_of_the_metrics_is_made(tmp_path: Path):
     path = tmp_path / "no" / "such" / "file"
-    with ingest_progress.IngestProgress(False, str(path)) as progress:
+    with ingest_progress.IngestProgress(False, str(path), ["out"]) as progress:
         progress.trigger(Metrics())  # type: ignore[arg-type]
     assert path.read_text() == '{"batch": 7}\n'
 
 
 def test_a_file_of_metrics_that_cannot_be_written(tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(OSError), ingest_progress.IngestProgress(False, str(tmp_path / "file" / "metrics")):
+    with pytest.raises(OSError), ingest_progress.IngestProgress(
+            False, str(tmp_path / "file" / "metrics"), ["out"]):
         pass
 
 
