@@ -6,6 +6,7 @@ import inspect
 import logging
 import random
 import sys
+import time
 
 import confluent_kafka
 import confluent_kafka.aio
@@ -486,6 +487,35 @@ def test_consume_batch_returns_rows_at_hand_in_one_step(embedded, numbers, run, 
             assert len(turns) < calls / 2
             with pytest.raises(ValueError, match="max_records"):
                 await consumer.consume_batch(0)
+
+    run(main())
+
+
+def test_consume_batch_without_rows_leaves_the_wakeup_of_a_call_that_asks(embedded, topic, run):
+    """1. The answer of a broker writes to the descriptor. 2. Before the loop looks, consume_batch() finds no rows.
+
+    If it drained the descriptor, the call that asks would return only after consume_batch().
+    """
+    async def main():
+        async with await reader(embedded, topic) as consumer:
+            place = TopicPartition(topic, 0)
+            await consumer.get_watermark_offsets(place)  # the connections are open from here on
+            assert len(await consumer.consume_batch(5, 0.1)) == 0  # and consume_batch() looks for rows at hand first
+            asking = asyncio.ensure_future(consumer.get_watermark_offsets(place))
+            while not consumer._asking:
+                if asking.done():  # the answer was faster than the loop
+                    asking = asyncio.ensure_future(consumer.get_watermark_offsets(place))
+                await asyncio.sleep(0)
+            [question] = consumer._asking
+            until = time.monotonic() + PATIENCE
+            while not question.done:
+                assert time.monotonic() < until
+                time.sleep(0.001)  # not asyncio's: the loop must not look
+            time.sleep(0.02)  # between the answer and the write to the descriptor
+            consumer._turn_done()  # else the loop gets a turn first
+            assert len(await consumer.consume_batch(5, 1.0)) == 0
+            assert asking.done()
+            assert await asking == (0, 0)
 
     run(main())
 

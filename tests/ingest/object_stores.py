@@ -1,6 +1,7 @@
 """Object stores from other projects, as separate processes: moto (S3), fake-gcs-server (GCS), Azurite (Azure).
 
-Owns: Store, stores(). Threads: one. Never: judges what a store answers.
+Owns: Store, store(). Threads: one. Never: judges the responses of a store. tests/go/stores adds the parts of the real
+interfaces that fake-gcs-server and Azurite lack.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -35,6 +36,7 @@ class Store:
     scheme: str
     endpoint: str
     options: dict[str, str]  # with deltalake's names
+    catalog: dict[str, str] = field(default_factory=dict)  # the same with PyIceberg's names
 
     def path(self, name: str) -> str:
         return f"{self.scheme}://tables/{name}"
@@ -65,31 +67,19 @@ def _s3() -> Iterator[Store]:
                         allow_bucket_creation=True).create_dir("tables")
         yield Store("s3", endpoint, {
             "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-            "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"})
+            "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}, {
+            "s3.endpoint": endpoint, "s3.access-key-id": "key", "s3.secret-access-key": "secret",
+            "s3.region": "us-east-1"})
 
 
 @contextmanager
 def _google() -> Iterator[Store]:
     pytest.importorskip("gcsfs")
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("Go is not installed")
-    made = ROOT / "build" / "go" / "gcs"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([go, "build", "-o", str(made), "."], cwd=ROOT / "tests" / "go" / "gcs", capture_output=True,
-                          text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    with subprocess.Popen([str(made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True) as server:
-        assert server.stdout is not None
-        assert server.stdin is not None
-        endpoint = server.stdout.readline().strip()
+    with _completed("gs") as endpoint:
         account = {"gcs_base_url": endpoint, "disable_oauth": True, "client_email": "", "private_key": "",
                    "private_key_id": ""}
-        try:
-            yield Store("gs", endpoint, {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account), "ALLOW_HTTP": "true"})
-        finally:
-            server.stdin.close()
+        yield Store("gs", endpoint, {"GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account), "ALLOW_HTTP": "true"}, {
+            "gcs.service.host": endpoint, "gcs.oauth2.token": "any", "gcs.oauth2.token-expires-at": str(2 ** 42)})
 
 
 @contextmanager
@@ -98,15 +88,37 @@ def _azure() -> Iterator[Store]:
     from azure.storage.blob import BlobServiceClient
 
     port = _free_port()
-    endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    azurite = f"http://127.0.0.1:{port}"
     # Without the last option Azurite sends usage data to its makers.
     with _process([*_azurite(), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence", "--silent",
-                   "--skipApiVersionCheck", "--disableTelemetry"], endpoint):
-        BlobServiceClient.from_connection_string(
-            f"BlobEndpoint={endpoint};AccountName={ACCOUNT};AccountKey={KEY}").create_container("tables")
+                   "--skipApiVersionCheck", "--disableTelemetry"], azurite), _completed("abfs", azurite) as address:
+        endpoint = f"{address}/{ACCOUNT}"
+        connection = f"BlobEndpoint={endpoint};AccountName={ACCOUNT};AccountKey={KEY}"
+        BlobServiceClient.from_connection_string(connection).create_container("tables")
         yield Store("abfs", endpoint, {
             "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": KEY, "AZURE_STORAGE_ENDPOINT": endpoint,
-            "AZURE_ALLOW_HTTP": "true"})
+            "AZURE_ALLOW_HTTP": "true"}, {"adls.connection-string": connection})
+
+
+@contextmanager
+def _completed(*arguments: str) -> Iterator[str]:
+    """Run tests/go/stores until the end of the block; its URL."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("Go is not installed")
+    made = ROOT / "build" / "go" / "stores"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([go, "build", "-o", str(made), "."], cwd=ROOT / "tests" / "go" / "stores",
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with subprocess.Popen([str(made), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.stdin.close()
 
 
 def _azurite() -> list[str]:

@@ -3,97 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import one_table
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compaction_scene import Now, before_commit, compact, filled, staged, vacuum
 from ingest_scene import Killed
 from test_delta import DeltaWorld
 from test_driver import no_sync  # noqa: F401
 from test_values import InProcess
 
 from kconsumer.ingest import Ingestion
-from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.storage import Storage
-from kconsumer.ingest.tables import delta_compaction, small_files
-from kconsumer.ingest.tables.delta import DeltaTable
-from kconsumer.ingest.tables.delta_compaction import Compaction
-from kconsumer.ingest.tables.protocol import remove_orphans
+from kconsumer.ingest.tables import small_files
 from kconsumer.testing import EmbeddedCluster
 
 deltalake = pytest.importorskip("deltalake")
-TARGET = 1 << 20
-
-
-class Now:
-    """The clock of leases."""
-
-    def __init__(self) -> None:
-        self.ms = 1_700_000_000_000
-
-    def __call__(self) -> int:
-        self.ms += 1
-        return self.ms
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Now:
-    found = Now()
-    monkeypatch.setattr(delta_compaction, "milliseconds", found)
-    monkeypatch.setattr("kconsumer.ingest.tables.delta.milliseconds", found)
-    return found
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> DeltaWorld:
-    found = DeltaWorld(tmp_path / "table")
-    found.produce(0, 40)
-    found.produce(1, 20)
-    found.process(limit=11).to_end()
+    found: DeltaWorld = filled("delta", tmp_path / "table")
     return found
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
-
-
-def compact(world: DeltaWorld, dies_at: int | None = None) -> int:
-    process = world.process()
-    process.table.open()
-    process.dies_at = dies_at
-    return int(process.table.compact(TARGET))
-
-
-def vacuum(world: DeltaWorld) -> list[str]:
-    table = world.process().table
-    table.open()
-    return remove_orphans(table)
-
-
-def staged(world: DeltaWorld) -> set[str]:
-    """The files of compactions."""
-    return {path.name for path in world.folder.rglob("*.parquet") if "compaction" in path.parts}
-
-
-def before_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Do this once, after the compaction has read the newest version to commit on it."""
-    real, done = Compaction._check, []
-
-    def check(self: Compaction, old: Any) -> None:
-        real(self, old)
-        if not done:
-            done.append(True)
-            act()
-
-    monkeypatch.setattr(Compaction, "_check", check)
 
 
 def test_the_rows_and_offsets_stay_and_the_files_become_one(world: DeltaWorld):
@@ -143,38 +77,6 @@ def test_each_row_is_there_once_wherever_a_compaction_is_killed(world: DeltaWorl
     assert len(world.visible()) == 1
 
 
-def test_a_suspended_compaction_that_outlives_its_lease_commits_nothing(
-    world: DeltaWorld, now: Now, monkeypatch: pytest.MonkeyPatch
-):
-    """Others have removed its files meanwhile."""
-    removed = []
-
-    def later() -> None:
-        now.ms += 601_000
-        removed.extend(vacuum(world))
-
-    before_commit(monkeypatch, later)
-    with pytest.raises(IngestError, match="took longer than its lease, and another run has ended it"):
-        compact(world)
-    assert len(removed) == 1
-    assert world.rows() == world.expected()
-
-
-def test_a_compaction_that_was_replaced_by_another_one_commits_nothing(
-    world: DeltaWorld, now: Now, monkeypatch: pytest.MonkeyPatch
-):
-    def later() -> None:
-        now.ms += 601_000
-        assert compact(world) > 1
-
-    before_commit(monkeypatch, later)
-    with pytest.raises(IngestError, match="took longer than its lease"):
-        compact(world)
-    assert world.rows() == world.expected()
-    assert len(world.visible()) == 1
-    assert len(vacuum(world)) == 1
-
-
 @pytest.mark.parametrize("act", ["optimize", "delete"])
 def test_files_that_another_program_replaces_meanwhile_are_not_replaced_twice(
     world: DeltaWorld, monkeypatch: pytest.MonkeyPatch, act: str
@@ -186,37 +88,6 @@ def test_files_that_another_program_replaces_meanwhile_are_not_replaced_twice(
     found = pl.read_delta(str(world.folder))
     assert found.height == found.unique().height == (60 if act == "optimize" else 54)
     assert len(vacuum(world)) == 1
-
-
-def test_no_commit_of_an_ingestion_is_lost(world: DeltaWorld, monkeypatch: pytest.MonkeyPatch):
-    """One commits while the compaction writes, and one just before its commit."""
-    real = Compaction._write
-
-    def ingest() -> None:
-        world.produce(0, 5)
-        world.finish()
-
-    def write(self: Compaction, *arguments: Any) -> Any:
-        ingest()
-        return real(self, *arguments)
-
-    monkeypatch.setattr(Compaction, "_write", write)
-    before_commit(monkeypatch, ingest)
-    compact(world)
-    assert world.rows() == world.expected()
-    assert len(world.visible()) < 6
-    world.produce(1, 3)
-    world.finish()
-
-
-def test_an_ingestion_that_is_about_to_commit_is_not_lost(world: DeltaWorld):
-    world.produce(0, 5)
-    process = world.process()
-    while process.driver.step() is not State.COMMIT:
-        pass
-    compact(world)
-    process.to_end()
-    assert world.rows() == world.expected()
 
 
 def test_files_with_deleted_rows_stay(world: DeltaWorld, monkeypatch: pytest.MonkeyPatch):
@@ -301,9 +172,3 @@ def test_files_of_other_writers_and_other_columns(cluster: EmbeddedCluster, tmp_
     [made] = [uri for uri in uris if "compaction" in uri]
     assert pq.read_table(made, partitioning=None).select(["a", "b"]).to_pylist() == [
         {"a": 7, "b": {"x": 1, "y": 2}}, {"a": 1, "b": None}]
-
-
-def test_a_compaction_of_no_table_does_nothing(tmp_path: Path):
-    table = DeltaTable(Storage(str(tmp_path)), "job")
-    table.open()
-    assert table.compact(TARGET) == 0

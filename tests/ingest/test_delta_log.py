@@ -138,6 +138,29 @@ def test_expired_transactions_are_left_to_deltalake(writer: DeltaTable, tmp_path
     check(tmp_path, slow_calls, fast=False)
 
 
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_a_checkpoint_of_version_2(writer: DeltaTable, tmp_path: Path, form: str):
+    """Its main file has the transactions. tests/spark reads checkpoints that Spark wrote."""
+    found = deltalake.DeltaTable(str(tmp_path))
+    found.create_checkpoint()
+    ours = transactions(Storage(str(tmp_path)).open(), found.version(), {})
+    [whole] = log(tmp_path).glob("*.checkpoint.parquet")
+    main = log(tmp_path) / f"{found.version():020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{form}"
+    if form == "json":
+        main.write_text("\n".join(json.dumps({"txn": action}) for action in pq.read_table(whole)["txn"].to_pylist()
+                                  if action is not None))
+    else:
+        pq.write_table(pq.read_table(whole), main)
+    for file in (whole, *log(tmp_path).glob("*.json")):
+        if file != main:
+            file.unlink()
+    (log(tmp_path) / "_last_checkpoint").write_text(json.dumps(
+        {"version": found.version(), "size": 9, "v2Checkpoint": {"path": main.name, "sizeInBytes": 1}}))
+    assert ours is not None
+    assert len(ours) == PARTITIONS + 2
+    assert transactions(Storage(str(tmp_path)).open(), found.version(), {}) == ours
+
+
 @pytest.mark.parametrize("hint", [
     '{"version": 99, "size": 1}', '{"version": 3, "size": 1, "v2Checkpoint": {"path": "a.parquet"}}', "{", "{}"])
 def test_an_unexpected_hint_is_left_to_deltalake(

@@ -2,96 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import one_table
 import pytest
+from compaction_scene import Now, before_commit, compact, filled, staged, vacuum
 from ingest_scene import Killed
 from test_driver import no_sync  # noqa: F401
 from test_iceberg import IcebergWorld, loaded
 from test_values import InProcess
 
 from kconsumer.ingest import Ingestion, IngestOptions
-from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables import iceberg_compaction, small_files
-from kconsumer.ingest.tables.iceberg_compaction import Compaction
-from kconsumer.ingest.tables.parquet import ParquetTable
-from kconsumer.ingest.tables.protocol import remove_orphans
 from kconsumer.testing import EmbeddedCluster
 
 pytest.importorskip("pyiceberg")
-TARGET = 1 << 20
 LEASE = "kconsumer-compaction"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
-
-
-class Now:
-    """The clock of leases."""
-
-    def __init__(self) -> None:
-        self.ms = 1_700_000_000_000
-
-    def __call__(self) -> int:
-        return self.ms
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> Now:
-    found = Now()
-    monkeypatch.setattr(iceberg_compaction, "_milliseconds", found)
-    return found
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> IcebergWorld:
-    found = IcebergWorld(tmp_path / "table")
-    found.produce(0, 40)
-    found.produce(1, 20)
-    found.process(limit=11).to_end()
+    found: IcebergWorld = filled("iceberg", tmp_path / "table")
     return found
-
-
-def compact(world: IcebergWorld, dies_at: int | None = None) -> int:
-    process = world.process()
-    process.table.open()
-    process.dies_at = dies_at
-    return int(process.table.compact(TARGET))
-
-
-def vacuum(world: IcebergWorld) -> list[str]:
-    table = world.process().table
-    table.open()
-    return remove_orphans(table)
-
-
-def staged(world: IcebergWorld) -> set[str]:
-    """The files of compactions."""
-    return {path.name for path in world.folder.rglob("*.parquet") if "compaction" in path.parts}
-
-
-def before_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Do this once, after the compaction has written its files, and has read the table to commit them."""
-    real, done = iceberg_compaction._replace_files, []
-
-    def replace_files(*arguments: Any) -> int:
-        if not done:
-            done.append(True)
-            act()
-        return real(*arguments)
-
-    monkeypatch.setattr(iceberg_compaction, "_replace_files", replace_files)
 
 
 def test_the_rows_and_offsets_stay_and_the_files_become_one(world: IcebergWorld):
@@ -157,71 +93,20 @@ def test_each_row_is_there_once_wherever_a_compaction_is_killed(world: IcebergWo
     assert staged(world) >= {path.name for path in world.visible()}
 
 
-def test_a_suspended_compaction_that_outlives_its_lease_commits_nothing(
-    world: IcebergWorld, now: Now, monkeypatch: pytest.MonkeyPatch
-):
-    """Others have removed its files meanwhile."""
-    removed = []
+def test_the_end_of_a_lease_is_a_snapshot(world: IcebergWorld, now: Now, monkeypatch: pytest.MonkeyPatch):
+    """Catalogs compare snapshots, not properties: without one the suspended compaction could commit."""
+    added: list[int] = []
 
     def later() -> None:
         now.ms += 601_000
         count = len(loaded(world.folder).snapshots())
-        removed.extend(vacuum(world))
-        assert len(loaded(world.folder).snapshots()) == count + 1, "catalogs compare snapshots only"
-
-    before_commit(monkeypatch, later)
-    with pytest.raises(IngestError, match="took longer than its lease, and another run has ended it"):
-        compact(world)
-    assert len(removed) == 1
-    assert world.rows() == world.expected()
-
-
-def test_a_compaction_that_was_replaced_by_another_one_commits_nothing(
-    world: IcebergWorld, now: Now, monkeypatch: pytest.MonkeyPatch
-):
-    def later() -> None:
-        now.ms += 601_000
-        assert compact(world) > 1
+        vacuum(world)
+        added.append(len(loaded(world.folder).snapshots()) - count)
 
     before_commit(monkeypatch, later)
     with pytest.raises(IngestError, match="took longer than its lease"):
         compact(world)
-    assert world.rows() == world.expected()
-    assert len(world.visible()) == 1
-    assert len(vacuum(world)) == 1
-
-
-def test_no_commit_of_an_ingestion_is_lost(world: IcebergWorld, monkeypatch: pytest.MonkeyPatch):
-    """One commits while the compaction writes, and one just before its commit."""
-    real = Compaction._write
-
-    def ingest() -> None:
-        world.produce(0, 5)
-        world.finish()
-
-    def write(self: Compaction, *arguments: Any) -> Any:
-        ingest()
-        return real(self, *arguments)
-
-    monkeypatch.setattr(Compaction, "_write", write)
-    before_commit(monkeypatch, ingest)
-    compact(world)
-    assert world.rows() == world.expected()
-    assert len(world.visible()) < 6
-    table = loaded(world.folder)
-    assert json.loads(table.properties["kconsumer.job"])["offsets"]["t"] == {"0": 50, "1": 20, "2": 0}
-    world.produce(1, 3)
-    world.finish()
-
-
-def test_an_ingestion_that_is_about_to_commit_is_not_lost(world: IcebergWorld):
-    world.produce(0, 5)
-    process = world.process()
-    while process.driver.step() is not State.COMMIT:
-        pass
-    compact(world)
-    process.to_end()
-    assert world.rows() == world.expected()
+    assert added == [1]
 
 
 def test_rows_that_are_deleted_meanwhile_do_not_come_back(world: IcebergWorld, monkeypatch: pytest.MonkeyPatch):
@@ -383,12 +268,3 @@ def test_values_and_partitions_stay_for_every_type(cluster: EmbeddedCluster, tmp
     paths = [file.file_path.removeprefix("file://") for file in files(after)]
     assert duckdb.read_parquet(paths).aggregate("count(distinct id), sum(id), sum(price)").fetchall() == \
         duckdb.from_arrow(rows(before)).aggregate("count(distinct id), sum(id), sum(price)").fetchall()
-
-
-def test_plain_parquet_is_refused(tmp_path: Path):
-    with pytest.raises(IngestError, match="they would see records twice or not at all"):
-        ParquetTable(Storage(str(tmp_path)), "job").compact(TARGET)
-
-
-def test_a_compaction_of_no_table_does_nothing(tmp_path: Path):
-    assert compact(IcebergWorld(tmp_path / "table")) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,6 @@ from kconsumer.testing import EmbeddedCluster
 pytest.importorskip("pyiceberg")
 pytestmark = pytest.mark.embedded
 SCHEMA = "id BIGINT, at TIMESTAMP, day DATE, name STRING, price DECIMAL(9, 2), small SMALLINT"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
 
 
 def value(n: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,6 @@ NEW_VALUE = {"n": 2, "s": {"x": 11, "y": 12, "a": {"q": 13}}, "l": [{"x": 14, "a
 NULLS = {"n": 3, "s": None, "l": None, "m": None}
 ROWS = [{"n": 1, "s": {"x": 1, "y": 2, "a": None}, "l": [{"x": 3, "a": None}, None],
          "m": {"k": {"x": 4, "y": 5, "a": None}}}, NEW_VALUE, NULLS]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
 
 
 def rows(path: Path, kind: str) -> list[dict[str, Any]]:

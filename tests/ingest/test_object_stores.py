@@ -6,7 +6,7 @@ import itertools
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from ingest_scene import SCHEMA, Dying, Process, World
 from object_stores import SCHEMES, Store, store
+from test_delta import DyingDelta
 from test_driver import simulate
 from test_values import InProcess
 
@@ -27,6 +28,7 @@ from kconsumer.ingest.folder import Folder
 from kconsumer.ingest.manifest import Commit
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.delta import DeltaTable
+from kconsumer.ingest.tables.delta_log import transactions
 from kconsumer.ingest.tables.parquet import ParquetTable
 from kconsumer.ranges.offsets import Progress
 from kconsumer.testing import EmbeddedCluster
@@ -54,70 +56,157 @@ def memory() -> Iterator[Store]:
         yield found
 
 
-def skip_delta(found: Store) -> None:
-    """deltalake lists the log from a name on; these two servers answer with the earlier names, too."""
-    if found.scheme != "s3":
-        pytest.skip(f"the {found.scheme} emulator ignores the start of a list, which deltalake needs from version 2 on")
-
-
 def storage_of(found: Store, name: str) -> Storage:
     return Storage(found.path(name), tuple(found.options.items()))
 
 
 # ---- whole runs
 
+SPELLED = {"s3": ["s3a"], "gs": ["gcs"], "abfs": ["abfss", "az"]}  # other names of the schemes
+
+
+class Life:
+    """A table on a store, and the runs of its job."""
+
+    def __init__(self, cluster: EmbeddedCluster, found: Store, kind: str, catalog_folder: Path) -> None:
+        self._cluster = cluster
+        self._store = found
+        self._kind = kind
+        self._name = f"{kind}-{next(names)}"
+        self._produced = 0
+        self._table = f"space.{self._name.replace('-', '_')}"
+        self._catalog = {"type": "sql", "uri": f"sqlite:///{catalog_folder}/catalog.db", **found.catalog}
+        cluster.create_topic(self._name, 2)
+
+    def options(self, scheme: str | None = None) -> IngestOptions:
+        path = self._store.path(self._name).replace(self._store.scheme, scheme or self._store.scheme, 1)
+        more: dict[str, Any] = {"table": self._table, "catalog": self._catalog} if self._kind == "iceberg" else {}
+        return IngestOptions(
+            bootstrap_servers=self._cluster.bootstrap_servers, topics=(self._name,), path=path, format=self._kind,
+            value="json", schema="id BIGINT", metadata=("partition", "offset"), bad_records="dead-letter",
+            storage=self._store.options, dead_letters=self._store.path(f"{self._name}-letters"),
+            source={"maxOffsetsPerTrigger": "20"}, **more)
+
+    def produce(self) -> None:
+        """50 records, one in ten of which is bad."""
+        first, self._produced = self._produced, self._produced + 50
+        self._cluster.produce(self._name, ({"value": b'{"id": %d}' % n if n % 10 else b"{", "partition": n % 2}
+                                           for n in range(first, self._produced)))
+
+    def run(self, scheme: str | None = None) -> None:
+        triggers: list[Any] = []
+        with Ingestion(self.options(scheme), InProcess()) as run:
+            run.run(on_trigger=triggers.append)
+            assert run.vacuum() == []
+        assert len(triggers) > 1
+        self.check()
+
+    def check(self) -> None:
+        """Each good record is in the table once, and each bad one is a dead letter."""
+        good = [n for n in range(self._produced) if n % 10]
+        assert sorted(self._rows()["id"].to_pylist()) == good
+        letters = self.options().letters()
+        assert letters is not None
+        folder = letters.open()
+        files = [name for name, _ in folder.files()]
+        assert not [name for name in files if name.endswith(".staged")]
+        assert sum(pq.read_table(folder.path(name), filesystem=folder.fs).num_rows for name in files
+                   if name.endswith(".parquet")) == self._produced // 10
+
+    def delta(self) -> Any:
+        return deltalake.DeltaTable(self._store.path(self._name), storage_options=self._store.options)
+
+    def files(self) -> list[str]:
+        """The table's files, relative to its folder."""
+        if self._kind == "iceberg":
+            from pyiceberg.catalog import load_catalog
+
+            table = load_catalog("default", **self._catalog).load_table(self._table)
+            uris = [task.file.file_path for task in table.scan().plan_files()]
+        elif self._kind == "delta":
+            uris = self.delta().file_uris()
+        else:
+            return [name for name, _ in self.options().target().open().files() if name.endswith(".parquet")]
+        return [uri.partition(f"/{self._name}/")[2] for uri in uris]
+
+    def _rows(self) -> Any:
+        folder = self.options().target().open()
+        return pa.concat_tables([pq.read_table(folder.path(name), filesystem=folder.fs) for name in self.files()])
+
+    def leave_orphan(self) -> str:
+        """Leave the file of a task that was killed in the first run."""
+        folder = self.options().target().open()
+        [home] = {"/".join(name.split("/")[:-2]) for name in self.files()}
+        name = f"{home}/1/{next(names)}-killed.parquet"
+        folder.write(name, b"half a file")
+        return name
+
+
+@pytest.fixture
+def life(cluster: EmbeddedCluster, real: Store, tmp_path: Path) -> Callable[[str], Life]:
+    return lambda kind: Life(cluster, real, kind, tmp_path)
+
+
 @pytest.mark.embedded
-@pytest.mark.parametrize(("kind", "spelled"), [
-    ("parquet", {}), ("parquet", {"s3": "s3a", "gs": "gcs", "abfs": "abfss"}), ("delta", {}), ("iceberg", {})])
-def test_a_table_on_an_object_store_has_each_record_once(
-    real: Store, tmp_path: Path, kind: str, spelled: dict[str, str]
-):
-    if kind == "iceberg" and real.scheme != "s3":
-        pytest.skip("PyIceberg takes other options for the files of these stores")
-    if kind == "delta":
-        skip_delta(real)
-    name = f"{kind}-{next(names)}"
-    with EmbeddedCluster(1) as cluster:
-        cluster.create_topic("t", 2)
-        for first in (0, 50):
-            path = real.path(name)
-            if first:
-                path = path.replace(real.scheme, spelled.get(real.scheme, real.scheme), 1)
-            options = IngestOptions(
-                bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=path, format=kind, value="json",
-                schema="id BIGINT", metadata=("partition", "offset"), bad_records="dead-letter", storage=real.options,
-                dead_letters=real.path(f"{name}-letters"), **iceberg(tmp_path, kind, real.options))
-            cluster.produce("t", ({"value": b'{"id": %d}' % n if n % 10 else b"{", "partition": n % 2}
-                                   for n in range(first, first + 50)))
-            with Ingestion(options, InProcess()) as run:
-                run.run()
-                assert run.vacuum() == []
-    good = [n for n in range(100) if n % 10]
-    assert sorted(_rows(real.path(name), kind, real.options, options)["id"].to_pylist()) == good
-    letters = options.letters()
-    assert letters is not None
-    folder = letters.open()
-    found = [name for name, _ in folder.files()]
-    assert not [name for name in found if name.endswith(".staged")]
-    assert sum(pq.read_table(folder.path(name), filesystem=folder.fs).num_rows for name in found
-               if name.endswith(".parquet")) == 10
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+def test_a_table_on_an_object_store_has_each_record_once(real: Store, life: Callable[[str], Life], kind: str):
+    """Later runs find the job again, also under another name of the scheme."""
+    table = life(kind)
+    for scheme in (real.scheme, *SPELLED[real.scheme], real.scheme):
+        table.produce()
+        table.run(scheme)
 
 
-def iceberg(folder: Path, kind: str, storage: dict[str, str]) -> dict[str, Any]:
-    """The options that only Iceberg has."""
-    if kind != "iceberg":
-        return {}
-    return {"table": "space.rows", "catalog": {
-        "type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "s3.endpoint": storage["AWS_ENDPOINT_URL"],
-        "s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}}
+@pytest.mark.embedded
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_table_is_created_under_any_name_of_the_scheme(real: Store, life: Callable[[str], Life], kind: str):
+    for scheme in SPELLED[real.scheme]:
+        table = life(kind)
+        table.produce()
+        table.run(scheme)
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_compaction_and_vacuum_on_an_object_store(life: Callable[[str], Life], kind: str):
+    table = life(kind)
+    table.produce()
+    table.run()
+    before, orphan = table.files(), table.leave_orphan()
+    with Ingestion(table.options(), InProcess()) as run:
+        assert run.compact() == len(before) > 2
+        assert run.vacuum() == [orphan]
+    assert len(table.files()) == 1
+    table.check()
+    folder = table.options().target().open()
+    assert not folder.exists(orphan)
+    assert all(map(folder.exists, before)), "readers of the older version need them"
+    table.produce()
+    table.run()
+
+
+@pytest.mark.embedded
+def test_a_delta_log_on_an_object_store_is_read_from_its_checkpoint(life: Callable[[str], Life]):
+    table = life("delta")
+    table.produce()
+    table.run()
+    table.delta().create_checkpoint()
+    folder = table.options().target().open()
+    for n in range(table.delta().version()):
+        folder.delete(f"_delta_log/{n:020d}.json")
+    found = table.delta()
+    offsets = transactions(folder, found.version(), found.metadata().configuration)
+    assert offsets is not None
+    assert offsets == {app: found.transaction_version(app) for app in offsets}
+    assert sum(at for app, at in offsets.items() if app.count("/") == 4) == 50
+    table.produce()
+    table.run()
 
 
 # ---- two runs at once
 
 @pytest.mark.parametrize("make", [ParquetTable, DeltaTable])
 def test_of_two_runs_on_one_folder_one_is_fenced(real: Store, make: Any):
-    if make is DeltaTable:
-        skip_delta(real)
     where = storage_of(real, f"fenced-{next(names)}")
     first, second = (make(where, "job") for _ in range(2))
     for one in (first, second):
@@ -153,20 +242,6 @@ def test_a_write_with_a_lost_response_is_recognized_as_this_runs_write(real: Sto
     assert not folder.create("a", b"2")
 
 
-@pytest.mark.parametrize("scheme", ["gs", "abfs"])
-def test_a_delta_table_is_created_beside_the_files_of_a_task(scheme: str):
-    """deltalake and the tasks take the same options, and find the same folder."""
-    with store(scheme) as found:
-        where = storage_of(found, f"created-{next(names)}")
-        made = DeltaTable(where, "job")
-        made.open()
-        made.prepare(pa.schema([("a", pa.int32())]), [])
-        folder = where.open()
-        folder.write("kconsumer/job/x", b"1")
-        assert sorted(name for name, _ in folder.files()) == ["_delta_log/00000000000000000000.json", "kconsumer/job/x"]
-        assert deltalake.DeltaTable(where.uri, storage_options=found.options).version() == 0
-
-
 # ---- kills between any two requests
 
 class DyingStore(Dying):
@@ -183,7 +258,7 @@ class StoreWorld(World):
         self.where = Storage(self.folder, tuple(found.options.items()))
         self._rows: dict[str, list[tuple[int, int]]] = {}
 
-    def _table(self, process: Process) -> ParquetTable:
+    def _table(self, process: Process) -> Any:
         table = ParquetTable(self.where, "job")
         folder: Any = table._folder
         if hasattr(folder, "_store"):
@@ -193,31 +268,52 @@ class StoreWorld(World):
             table._folder = Dying(folder, process)  # type: ignore[assignment]
         return table
 
+    def _names(self, folder: Folder) -> list[str]:
+        return [name for name, _ in folder.files() if not name.startswith("_") and name.endswith(".parquet")]
+
     def rows(self) -> Counter[tuple[int, int]]:
         folder = self.where.open()
         found: Counter[tuple[int, int]] = Counter()
-        for name, _ in folder.files():
-            if not name.startswith("_") and name.endswith(".parquet"):
-                if name not in self._rows:
-                    read = pq.read_table(pa.BufferReader(folder.read(name)), schema=SCHEMA)
-                    self._rows[name] = list(zip(read["partition"].to_pylist(), read["offset"].to_pylist(), strict=True))
-                found.update(self._rows[name])
+        for name in self._names(folder):
+            if name not in self._rows:
+                read = pq.read_table(pa.BufferReader(folder.read(name)), schema=SCHEMA)
+                self._rows[name] = list(zip(read["partition"].to_pylist(), read["offset"].to_pylist(), strict=True))
+            found.update(self._rows[name])
         return found
 
 
-def test_each_record_is_there_once_whatever_is_killed(real: Store):
-    for seed in range(4):
-        _simulate(real, seed)
+class DeltaStoreWorld(StoreWorld):
+    """A Delta table on an object store."""
+
+    def _table(self, process: Process) -> Any:
+        table = DyingDelta(self.where, "job")
+        table.process = process
+        return table
+
+    def process(self, **more: Any) -> Process:
+        return super().process(**{"staged": False, **more})
+
+    def _names(self, folder: Folder) -> list[str]:
+        if not deltalake.DeltaTable.is_deltatable(self.folder, self.storage):
+            return []
+        uris = deltalake.DeltaTable(self.folder, storage_options=self.storage).file_uris()
+        return [uri.removeprefix(f"{self.folder}/") for uri in uris]
+
+
+@pytest.mark.parametrize(("made", "seeds"), [(StoreWorld, 4), (DeltaStoreWorld, 2)])
+def test_each_record_is_there_once_whatever_is_killed(real: Store, made: Any, seeds: int):
+    for seed in range(seeds):
+        _simulate(made(real), seed)
 
 
 def test_each_record_is_there_once_whatever_is_killed_in_memory(memory: Store):
     for seed in range(40):
-        _simulate(memory, seed)
+        _simulate(StoreWorld(memory), seed)
 
 
-def _simulate(found: Store, seed: int) -> None:
+def _simulate(world: World, seed: int) -> None:
     try:
-        simulate(StoreWorld(found), seed)
+        simulate(world, seed)
     except BaseException as error:
         raise AssertionError(f"seed {seed}") from error
 
@@ -232,7 +328,7 @@ def test_a_planted_bug_is_found(memory: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("kconsumer.ingest.fsspec_folder.FsspecFolder.move", _delete_first)
     with pytest.raises(AssertionError, match="seed"):
         for seed in range(40):
-            _simulate(memory, seed)
+            _simulate(StoreWorld(memory), seed)
 
 
 def test_a_copy_is_finished_before_its_source_is_deleted(monkeypatch: pytest.MonkeyPatch):
@@ -369,17 +465,3 @@ def test_a_folder_is_listed_without_its_neighbours(real: Store):
     assert not folder.exists("a/y")
     with pytest.raises(FileNotFoundError):
         folder.read("a/y")
-
-
-def _rows(path: str, kind: str, storage: dict[str, str], options: IngestOptions) -> Any:
-    folder = options.target().open()
-    if kind == "iceberg":
-        from pyiceberg.catalog import load_catalog
-
-        return load_catalog("default", **options.catalog).load_table("space.rows").scan().to_arrow()
-    if kind == "delta":
-        root = f"{path}/"
-        names = [uri.removeprefix(root) for uri in deltalake.DeltaTable(path, storage_options=storage).file_uris()]
-    else:
-        names = [name for name, _ in folder.files() if name.endswith(".parquet")]
-    return pa.concat_tables([pq.read_table(folder.path(name), filesystem=folder.fs) for name in names])

@@ -6,7 +6,6 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,6 @@ pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
 pytestmark = pytest.mark.embedded
 BAD = [b"{"] * 3
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", FORMATS)

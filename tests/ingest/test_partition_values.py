@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,6 @@ deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
 pytestmark = pytest.mark.embedded
 TEXTS = ["a b", "é", "€", "😀", "_x", ".", "a/b", "a=b", "%20", "a'b", "NULL", " lead", "a:b", "nul\0x"]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", FORMATS)

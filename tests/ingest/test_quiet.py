@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import one_table
 import pytest
+from compaction_scene import WORLDS, set_clock
 from ingest_scene import Process, World
 from test_delta import DeltaWorld
 from test_driver import dying_table, no_sync, simulate  # noqa: F401
-from test_iceberg import IcebergWorld
 from test_values import InProcess
 
 from kconsumer.errors import ConfigurationError
@@ -25,7 +24,6 @@ from kconsumer.ingest.tables import delta_compaction, iceberg_compaction, small_
 from kconsumer.ingest.turns import Turns
 from kconsumer.testing import EmbeddedCluster
 
-WORLDS = {"delta": DeltaWorld, "iceberg": IcebergWorld}
 SEEDS = {"delta": 10, "iceberg": 5}
 SMALL = FileEntry("small", 1, 100)
 TARGET = 1000
@@ -151,13 +149,6 @@ def test_nothing_is_compacted_while_there_is_lag_or_a_trigger_is_due(tmp_path: P
     assert process.driver.progress.offsets["t", 0] == 32
 
 
-def _clocks(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
-    """Leases end by the world's time."""
-    for name in ("kconsumer.ingest.tables.delta_compaction.milliseconds", "kconsumer.ingest.tables.delta.milliseconds",
-                 "kconsumer.ingest.tables.iceberg_compaction._milliseconds"):
-        monkeypatch.setattr(name, lambda: int(world.now() * 1000))
-
-
 def _simulate(world: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As test_driver's, with runs that compact; compactions are also suspended while another run works."""
     chance, real, busy = random.Random(seed), Process.operation, []
@@ -175,6 +166,7 @@ def _simulate(world: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(Process, "operation", operation)
+        set_clock(patch, lambda: int(world.now() * 1000))
         simulate(world, seed, interval=200.0, compact_after=2)
 
 
@@ -192,7 +184,6 @@ def test_each_record_is_there_once_whatever_is_killed(
     first = 0 if size == "few" else SEEDS[kind]
     for seed in range(first, SEEDS[kind] if size == "few" else 20 * SEEDS[kind]):
         world = WORLDS[kind](tmp_path / str(seed))
-        _clocks(monkeypatch, world)
         try:
             _simulate(world, seed, monkeypatch)
         except BaseException as error:
@@ -210,7 +201,6 @@ def test_a_planted_bug_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(AssertionError):
         for seed in range(60):
             world = DeltaWorld(tmp_path / str(seed))
-            _clocks(monkeypatch, world)
             _simulate(world, seed, monkeypatch)
 
 
@@ -259,12 +249,6 @@ def test_of_several_tables_one_compacts_at_a_time_and_triggers_come_first(tmp_pa
 
 
 # ---- from end to end
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
-
 
 class Waking:
     """Ends a run once its table has so few files, and produces a record after each trigger before that."""

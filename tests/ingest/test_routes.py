@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,12 +190,6 @@ def test_a_full_trigger_of_a_continuous_run_begins_while_the_other_table_waits(t
 
 
 # ---- on brokers
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(1) as found:
-        yield found
 
 
 SCHEMAS = {"flights": "id BIGINT, carrier STRING", "hotels": "id BIGINT, stars INT"}

@@ -7,14 +7,19 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.delta_log import transactions
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
 from tests.spark.programs import Program, expected, ingest_twice, rows
 
+deltalake = pytest.importorskip("deltalake")
 Names = Callable[[], str]
 
 
@@ -74,3 +79,93 @@ def test_spark_reads_types_and_partitions_of_a_delta_table_of_the_direct_engine(
     assert json.loads(text) == [[
         [p, 1_704_096_000_500_000, "2024-01-01 10:00:00.123456", "1.250000000000000000", '{"k":[{"x":1}]}',
          '{"c":-300}', True, n] for n, p in enumerate(texts)]] * 2
+
+
+_EXECUTE = """
+import json, sys
+from pyspark.sql import SparkSession
+settings, statements = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+builder = SparkSession.builder
+for text in settings:
+    builder = builder.config(*text.split("=", 1))
+spark = builder.getOrCreate()
+print(json.dumps([[list(row) for row in spark.sql(text).collect()] for text in statements], default=str))
+"""
+PARTITIONS = 40  # so many that the log is read in one pass
+
+
+class SharedDelta:
+    """A Delta table to which the direct engine and Spark write in turn."""
+
+    def __init__(self, cluster: EmbeddedCluster, path: Path) -> None:
+        self.path = path
+        self._cluster = cluster
+        self._produced = 0
+        cluster.create_topic("t", PARTITIONS)
+
+    def ingest(self) -> None:
+        """100 more records."""
+        first, self._produced = self._produced, self._produced + 100
+        self._cluster.produce("t", ({"value": b'{"n": %d}' % n, "partition": n % PARTITIONS}
+                                    for n in range(first, self._produced)))
+        options = IngestOptions(bootstrap_servers=self._cluster.bootstrap_servers, topics=("t",), path=str(self.path),
+                                format="delta", value="json", schema="n INT", bad_records="fail")
+        with Ingestion(options, LocalRunner(1)) as ingestion:
+            ingestion.run()
+
+    def spark(self, *statements: str, **conf: str) -> list[list[list[Any]]]:
+        """Run statements, in which `{}` is this table."""
+        program = Program(sys.executable, {**os.environ, "PYSPARK_PYTHON": sys.executable}, [
+            f"spark.jars={','.join(map(str, delta_jars()))}", "spark.databricks.delta.snapshotPartitions=1",
+            *(f"{name}={value}" for name, value in {**DELTA_SETTINGS, **conf}.items())])
+        texts = [text.format(f"delta.`{self.path}`") for text in statements]
+        found: list[list[list[Any]]] = json.loads(
+            program.run("-c", _EXECUTE, json.dumps(program.all_settings), json.dumps(texts)).splitlines()[-1])
+        return found
+
+    def log(self, pattern: str) -> list[Path]:
+        return sorted((self.path / "_delta_log").glob(pattern))
+
+    def check(self, *of_spark: int) -> None:
+        """Each record is there once, and the rows that Spark has added."""
+        files = deltalake.DeltaTable(str(self.path)).file_uris()  # it refuses to make Arrow tables of such ones
+        found = [n for file in files for n in pq.read_table(file, columns=["n"], partitioning=None)["n"].to_pylist()]
+        assert sorted(found) == sorted([*range(self._produced), *of_spark])
+
+    def check_offsets(self) -> None:
+        """All transactions come from one pass over the log, and are those of deltalake."""
+        table = deltalake.DeltaTable(str(self.path))
+        found = transactions(Storage(str(self.path)).open(), table.version(), table.metadata().configuration)
+        assert found is not None
+        assert len(found) == PARTITIONS + 2
+        assert found == {app: table.transaction_version(app) for app in found}
+
+
+@pytest.mark.slow
+@pytest.mark.embedded
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_a_delta_table_with_v2_checkpoints_of_spark(tmp_path: Path, form: str):
+    """The commits before the checkpoint are gone, so that the offsets are in the checkpoint alone."""
+    with EmbeddedCluster(1) as cluster:
+        table = SharedDelta(cluster, tmp_path / "rows")
+        table.ingest()
+        table.spark("ALTER TABLE {} SET TBLPROPERTIES ('delta.checkpointPolicy' = 'v2', "
+                    "'delta.checkpointInterval' = '1')", "INSERT INTO {} (n) VALUES (-1)",
+                    **{"spark.databricks.delta.checkpointV2.topLevelFileFormat": form})
+        [*_, newest] = table.log(f"*.checkpoint.*.{form}")
+        assert table.log("_sidecars/*.parquet")
+        for commit in table.log("*.json"):
+            if "checkpoint" not in commit.name and commit.name[:20] < newest.name[:20]:
+                commit.unlink()
+        table.check(-1)
+        table.check_offsets()
+        for _ in range(2):  # deltalake writes checkpoints too
+            table.ingest()
+            table.check(-1)
+            table.check_offsets()
+        [seen, _] = table.spark("SELECT count(*), count(DISTINCT n), min(n), max(n) FROM {}",
+                                "INSERT INTO {} (n) VALUES (-2)")
+        assert seen == [[301, 301, -1, 299]]
+        table.ingest()
+        table.check(-1, -2)

@@ -49,7 +49,7 @@ class Storage:
         """The folder's one spelling: without links, `..`, a slash at the end, or a second name of the scheme."""
         if self.is_local:
             return "file://" + os.path.realpath(self.uri.removeprefix("file://"))
-        host, slash, path = self._uri.partition("?")[0].split("://", 1)[1].partition("/")
+        host, slash, path = self.usual_uri.partition("?")[0].split("://", 1)[1].partition("/")
         if self._scheme == "abfs":
             host = host.partition("@")[0]  # the container; the account may be an option
         return f"{self._scheme}://{host}{slash}{path}".rstrip("/")
@@ -65,12 +65,12 @@ class Storage:
         if self._scheme == "s3" and self.options:
             given = {name.lower(): value for name, value in self.options}
             arguments: dict[str, Any] = {_S3[name]: value for name, value in given.items() if name in _S3}
-            root = self._uri.split("://", 1)[1].rstrip("/")
+            root = self.usual_uri.split("://", 1)[1].rstrip("/")
             return Folder(fs.S3FileSystem(**arguments), root, False, lambda: S3Conditional(arguments))
         if self._scheme not in _ARROW:
             return open_fsspec(self.uri, self._scheme, self.options)
         try:
-            found, path = fs.FileSystem.from_uri(self._uri)
+            found, path = fs.FileSystem.from_uri(self.usual_uri)
         except (ValueError, pa.ArrowInvalid) as error:
             raise IngestError(f"cannot open {self.uri}: {error}") from error
         return Folder(found, path.rstrip("/"), False, self._conditional)
@@ -81,7 +81,8 @@ class Storage:
         return _SCHEMES.get(scheme, scheme)
 
     @property
-    def _uri(self) -> str:
+    def usual_uri(self) -> str:
+        """The URI with the usual name of its scheme: s3, gs or abfs."""
         return f"{self._scheme}://{self.uri.partition('://')[2]}"
 
     def _conditional(self) -> Conditional:
@@ -89,7 +90,7 @@ class Storage:
         if self._scheme != "s3":
             raise IngestError(f"plain Parquet in {self.uri} is not fenced against a second run of a job: the file "
                               "system has no conditional write: use delta or iceberg")
-        given = {name: values[0] for name, values in parse_qs(urlsplit(self._uri).query).items()}
+        given = {name: values[0] for name, values in parse_qs(urlsplit(self.usual_uri).query).items()}
         if "endpoint_override" in given and "://" not in given["endpoint_override"]:
             given["endpoint_override"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"
         return S3Conditional(given)

@@ -346,7 +346,8 @@ class DeltaTable:
 
     @property
     def _uri(self) -> str:
-        return self._root(self.storage) if self.storage.is_local else self.storage.uri
+        """The folder's name for deltalake, which takes other options for `gcs://` than for `gs://`."""
+        return self._root(self.storage) if self.storage.is_local else self.storage.usual_uri
 
     @property
     def _storage_options(self) -> dict[str, str] | None:

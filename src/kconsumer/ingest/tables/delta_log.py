@@ -49,7 +49,7 @@ def _read(folder: Folder, version: int) -> dict[str, int] | None:
     first = 0
     if folder.exists("_delta_log/_last_checkpoint"):
         hint = json.loads(folder.read("_delta_log/_last_checkpoint"))
-        if hint["version"] > version or "v2Checkpoint" in hint:
+        if hint["version"] > version:
             return None
         for name in _checkpoint_files(hint):
             found.update(_of_checkpoint(folder, name))
@@ -63,6 +63,8 @@ def _read(folder: Folder, version: int) -> dict[str, int] | None:
 
 
 def _checkpoint_files(hint: dict[str, Any]) -> list[str]:
+    if "v2Checkpoint" in hint:  # its other files list the table's files only
+        return [f"_delta_log/{hint['v2Checkpoint']['path']}"]
     name = f"_delta_log/{hint['version']:020d}.checkpoint"
     parts = hint.get("parts")
     if parts is None:
@@ -71,7 +73,10 @@ def _checkpoint_files(hint: dict[str, Any]) -> list[str]:
 
 
 def _of_checkpoint(folder: Folder, name: str) -> Iterator[tuple[str, int]]:
-    """The transactions of a checkpoint; a sidecar of a checkpoint has none."""
+    """The transactions of a checkpoint."""
+    if name.endswith(".json"):
+        yield from _of_commit(folder.read(name))
+        return
     table = pq.read_table(folder.path(name), filesystem=folder.fs, columns=["txn"], partitioning=None)
     if "txn" in table.column_names:
         for action in table["txn"].drop_null().to_pylist():

@@ -177,8 +177,11 @@ class IcebergTable:
         return f"kconsumer.{self._job}"
 
     def _uri(self, name: str) -> str:
-        root = self.storage.open().root
-        return f"file://{root}/{name}" if self.storage.is_local else f"{self.storage.uri.rstrip('/')}/{name}"
+        """The URI of a file in manifests. `az` is unknown to PyIceberg; other engines tell `abfs` from `abfss`."""
+        if self.storage.is_local:
+            return f"file://{self.storage.open().root}/{name}"
+        folder = self.storage.usual_uri if self.storage.uri.startswith("az://") else self.storage.uri
+        return f"{folder.rstrip('/')}/{name}"
 
     def _read_state(self) -> JobState:
         text = self._table.properties.get(self._property)

@@ -1,4 +1,4 @@
-module kconsumer/tests/go/gcs
+module kconsumer/tests/go/stores
 
 go 1.26.0
 
