@@ -1,4 +1,4 @@
-"""FetchSender, through the loop: a Fetch asks for less of large records while the application is slower than the broker."""
+"""FetchSender, through the loop: a Fetch asks for less of large records while the application is slow."""
 
 from stepped_loop import FETCH, batch
 
