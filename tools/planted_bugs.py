@@ -57,7 +57,9 @@ BUGS = (
     Bug("a leader leaves a generation without its assignment", "managers/classic_group_manager",
         "if self.leader.keep(self.made):", "if False:", ("classic",)),
     Bug("a group waits for the assignor of an application in the callback of its leave", "managers/membership_manager",
-        "        self.in_leave_callback = True\n", "", ("classic",)),
+        "        self.in_leave_callback = True\n", "", ("classic",),
+        test="tests/unit/managers/test_application_assignors.py::"
+             "test_a_leader_that_joined_keeps_the_owners_while_the_callback_of_its_leave_runs"),
     Bug("a leader gives the list of members away to the application's assignor", "managers/group_leader",
         "call.members = self.members", "call.members.swap(self.members)", ("classic",)),
     Bug("a bad batch stops its partition at once", "managers/fetch_errors",
@@ -76,8 +78,7 @@ BUGS = (
         test="tests/unit/managers/test_held_targets.py::"
              "test_a_target_waits_for_the_answer_to_a_heartbeat_that_reported_less"),
     Bug("a leader whose assignor failed leaves the generation incomplete", "managers/classic_group_manager",
-        "self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)",
-        "self.assignor_failed = False",
+        "if (leaves or self.leader.has_owners()) and self.leader.keep(self.made):", "if False:",
         test="tests/unit/managers/test_application_assignors.py::"
              "test_a_failed_assignor_keeps_the_owners_and_is_asked_again"),
     Bug("a static member that missed a generation keeps its old partitions", "managers/classic_group_manager",
