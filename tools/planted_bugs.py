@@ -57,7 +57,9 @@ BUGS = (
     Bug("a leader leaves a generation without its assignment", "managers/classic_group_manager",
         "if self.leader.keep(self.made):", "if False:", ("classic",)),
     Bug("a group waits for the assignor of an application in the callback of its leave", "managers/membership_manager",
-        "        self.in_leave_callback = True\n", "", ("classic",)),
+        "        self.in_leave_callback = True\n", "", ("classic",),
+        test="tests/unit/managers/test_application_assignors.py::"
+             "test_a_leader_that_joined_keeps_the_owners_while_the_callback_of_its_leave_runs"),
     Bug("a leader gives the list of members away to the application's assignor", "managers/group_leader",
         "call.members = self.members", "call.members.swap(self.members)", ("classic",)),
     Bug("a bad batch stops its partition at once", "managers/fetch_errors",
