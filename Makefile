@@ -20,7 +20,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
-        drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
+        drop-in test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
 # left to `build`: pip would compile them elsewhere, and `build` would do it again.
@@ -73,6 +73,11 @@ test-full: build $(STAMPS)/extra-demo
 # The oldest OpenSSL that is supported, built here. ARGS: the tests, if others than those about TLS and SASL.
 test-openssl-1.1.1: $(STAMPS)/setup
 	tools/openssl_111.sh $(PY) $(ARGS)
+
+# ARM64 in qemu, on x86-64. Needs mmdebstrap, qemu-user-static and g++-aarch64-linux-gnu. ARGS: the tests, if others than the
+# unit and embedded ones.
+test-arm64: $(STAMPS)/setup
+	tools/arm64.sh $(PY) $(ARGS)
 
 # kconsumer shipped to a Spark cluster of separate processes, in both documented ways.
 cluster-test: build $(STAMPS)/extra-demo

@@ -68,5 +68,6 @@ def test_the_instruction_is_used():
 
 @pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="asks Linux for the features of the CPU")
 def test_folding_is_used_where_the_cpu_has_it():
-    features = Path("/proc/cpuinfo").read_text().split()
-    assert ("folding" in crc32c_ways()) == ({"avx512f", "vpclmulqdq", "pclmulqdq"} <= set(features))
+    features = set(Path("/proc/cpuinfo").read_text().split())  # in an emulator of another processor: the host's
+    has = platform.machine() == "x86_64" and {"avx512f", "vpclmulqdq", "pclmulqdq"} <= features
+    assert ("folding" in crc32c_ways()) == has
