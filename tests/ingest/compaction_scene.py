@@ -1,7 +1,7 @@
 """Delta and Iceberg tables with small files, their compactions, and the moments at which a compaction is disturbed.
 
-Owns: WORLDS, filled(), compact(), vacuum(), staged(), before_commit(), the clock of leases. Threads: the test's.
-Never: judges a table.
+Owns: WORLDS, filled(), compact(), is_killed(), vacuum(), staged(), check_end_of_killed(), before_commit(), the clock of
+leases. Threads: the test's. Never: checks what holds for one format only.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ingest_scene import World
+from ingest_scene import Killed, World
 from test_delta import DeltaWorld
 from test_iceberg import IcebergWorld
 
-from kconsumer.ingest.tables import delta_compaction, iceberg_compaction
+from kconsumer.ingest.tables import delta_compaction, iceberg_compaction, leases
 from kconsumer.ingest.tables.protocol import remove_orphans
 
 WORLDS = {"delta": DeltaWorld, "iceberg": IcebergWorld}
 TARGET = 1 << 20
-_CLOCKS = ("kconsumer.ingest.tables.delta_compaction.milliseconds", "kconsumer.ingest.tables.delta.milliseconds",
-           "kconsumer.ingest.tables.iceberg_compaction._milliseconds")
 
 
 class Now:
@@ -37,8 +35,7 @@ class Now:
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, now: Callable[[], int]) -> None:
     """Let leases of both formats end by this clock."""
-    for name in _CLOCKS:
-        monkeypatch.setattr(name, now)
+    monkeypatch.setattr(leases, "milliseconds", now)
 
 
 def filled(kind: str, folder: Path) -> Any:
@@ -57,6 +54,15 @@ def compact(world: World, dies_at: int | None = None) -> int:
     return int(process.table.compact(TARGET))
 
 
+def is_killed(world: World, dies_at: int) -> bool:
+    """Compact until a kill at this operation, or to the end."""
+    try:
+        compact(world, dies_at)
+    except Killed:
+        return True
+    return False
+
+
 def vacuum(world: World) -> list[str]:
     table = world.process().table
     table.open()
@@ -66,6 +72,20 @@ def vacuum(world: World) -> list[str]:
 def staged(world: World) -> set[str]:
     """The files of compactions."""
     return {path.name for path in world.folder.rglob("*.parquet") if "compaction" in path.parts}
+
+
+def check_end_of_killed(world: Any, now: Now, left: set[str]) -> None:
+    """After a killed compaction, which left these files: they stay until its lease ends, and no row is lost."""
+    assert vacuum(world) == [], "the compaction may be alive"
+    assert staged(world) == left
+    world.produce(2, 5)
+    world.finish()
+    now.ms += 601_000
+    assert len(vacuum(world)) == len(left - {path.name for path in world.visible()})
+    assert world.rows() == world.expected()
+    compact(world)
+    assert world.rows() == world.expected()
+    assert len(world.visible()) == 1
 
 
 def before_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:

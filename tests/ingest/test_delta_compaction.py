@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compaction_scene import Now, before_commit, compact, filled, staged, vacuum
+from compaction_scene import Now, before_commit, check_end_of_killed, compact, filled, is_killed, staged, vacuum
 from ingest_scene import Killed
 from test_delta import DeltaWorld
 from test_driver import no_sync  # noqa: F401
@@ -52,29 +52,14 @@ def test_the_rows_and_offsets_stay_and_the_files_become_one(world: DeltaWorld):
 @pytest.mark.parametrize("dies_at", range(5))
 def test_each_row_is_there_once_wherever_a_compaction_is_killed(world: DeltaWorld, now: Now, dies_at: int):
     """Operations are counted before and after each of lease and commit, which gives up the lease."""
-    killed = True
-    try:
-        compact(world, dies_at)
-        killed = False
-    except Killed:
-        pass
-    assert killed == (dies_at < 4)
+    assert is_killed(world, dies_at) == (dies_at < 4)
     assert world.rows() == world.expected()
     left = staged(world)
     if len(world.visible()) > 1 and dies_at > 0:
         with pytest.raises(IngestError, match=r"another compaction of .* is running: wait until it ends, or if it was "
                                               r"killed, until 2023-11-14T22:23:20\+00:00"):
             compact(world)
-    assert vacuum(world) == [], "the compaction may be alive"
-    assert staged(world) == left
-    world.produce(2, 5)
-    world.finish()
-    now.ms += 601_000
-    assert len(vacuum(world)) == len(left - {path.name for path in world.visible()})
-    assert world.rows() == world.expected()
-    compact(world)
-    assert world.rows() == world.expected()
-    assert len(world.visible()) == 1
+    check_end_of_killed(world, now, left)
 
 
 @pytest.mark.parametrize("act", ["optimize", "delete"])

@@ -18,7 +18,7 @@ from pyarrow import fs
 from kconsumer.ingest.conditional import Conditional
 from kconsumer.ingest.errors import IngestError
 
-ABANDONED: Final = 3600.0  # seconds after which a file that is being written is no longer being written
+ABANDONED: Final = 3600.0  # seconds after the last write; then the writer of an unfinished file has ended
 
 
 class Folder:

@@ -27,13 +27,12 @@ from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables import leases
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.delta_compaction import (
     LEASE,
     Compaction,
-    folder_of,
     lease_of,
-    milliseconds,
     revoke,
     transact,
 )
@@ -167,7 +166,7 @@ class DeltaTable:
         self._delta.update_incremental()
         self._revoke_lease(found)
         run = self._delta.transaction_version(f"{self._app}/run") or 0
-        used = (f"{self.staging}/{run}/", f"{folder_of(self.staging, lease_of(self._delta))}/")
+        used = (f"{self.staging}/{run}/", f"{leases.folder_of(self.staging, lease_of(self._delta))}/")
         old = [name for name in found if not name.startswith(used)]
         if old:
             known = self._known_names()
@@ -210,7 +209,8 @@ class DeltaTable:
     def _revoke_lease(self, found: Sequence[str]) -> None:
         """End the lease of a compaction that has left files and is over, so that it cannot commit them any more."""
         lease = lease_of(self._delta)
-        if lease <= milliseconds() and any(name.startswith(f"{folder_of(self.staging, lease)}/") for name in found):
+        folder = leases.folder_of(self.staging, lease)
+        if leases.is_over(lease) and any(name.startswith(f"{folder}/") for name in found):
             self._again(lambda: revoke(self._delta, lease), lambda: lease_of(self._delta) != lease)
 
     # ---- the state

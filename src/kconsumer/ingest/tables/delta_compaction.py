@@ -16,12 +16,9 @@ the files that would be replaced.
 
 from __future__ import annotations
 
-import logging
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -33,15 +30,11 @@ from kconsumer.ingest.manifest import FileEntry, partition_folders
 from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.schemas import conformed
 from kconsumer.ingest.storage import Storage
-from kconsumer.ingest.tables import small_files
+from kconsumer.ingest.tables import leases, small_files
 from kconsumer.ingest.writing import FileWriter, value_text
 
-_log = logging.getLogger("kconsumer.ingest")
-
 LEASE: Final = "kconsumer/compaction"
-_LEASE_S: Final = 600.0  # each commit renews the lease
 _KEPT: Final = "!$&'()+,-./:;=@_~"  # besides letters and digits: what deltalake does not escape in the log
-_Again = Callable[[Callable[[], None], Callable[[], bool]], None]
 
 
 def transact(
@@ -56,15 +49,11 @@ def transact(
     """
     from deltalake.transaction import CommitProperties, Transaction
 
-    now = milliseconds()
+    now = leases.milliseconds()
     delta.create_write_transaction(
         list(actions), "append", delta.schema(), delta.metadata().partition_columns,
         commit_properties=CommitProperties(max_commit_retries=retries, app_transactions=[
             Transaction(app, version, now) for app, version in versions.items()]))
-
-
-def milliseconds() -> int:
-    return int(time.time() * 1000)
 
 
 def lease_of(delta: Any) -> int:
@@ -72,15 +61,10 @@ def lease_of(delta: Any) -> int:
     return int(delta.transaction_version(LEASE) or 0)
 
 
-def folder_of(staging: str, lease: int) -> str:
-    """Return the folder of the files that a compaction writes under a lease."""
-    return f"{staging}/compaction/{lease}"
-
-
 def revoke(delta: Any, lease: int) -> None:
     """End a lease, whose compaction cannot commit from then on; nothing, if it is not this one any more."""
     if lease_of(delta) == lease:
-        now = milliseconds()
+        now = leases.milliseconds()
         transact(delta, {LEASE: now if now != lease else lease + 1}, retries=0)
 
 
@@ -108,8 +92,8 @@ class Compaction:
         target_bytes, codec: of the larger files.
     """
 
-    def __init__(self, *, name: str, delta: Any, again: _Again, storage: Storage, staging: str, columns: pa.Schema,
-                 target_bytes: int, codec: str) -> None:
+    def __init__(self, *, name: str, delta: Any, again: leases.Again, storage: Storage, staging: str,
+                 columns: pa.Schema, target_bytes: int, codec: str) -> None:
         self._name = name
         self._delta = delta
         self._again = again
@@ -180,19 +164,13 @@ class Compaction:
     # ---- the lease
 
     def _take(self) -> None:
-        held = lease_of(self._delta)
-        if held > milliseconds():
-            at = datetime.fromtimestamp(held / 1000, timezone.utc).isoformat(timespec="seconds")
-            raise IngestError(f"another compaction of {self._name} is running: wait until it ends, or if it was "
-                              f"killed, until {at}")
-        self._lease = _end()
+        leases.require_over(self._name, lease_of(self._delta))
+        self._lease = leases.next_end()
         transact(self._delta, {LEASE: self._lease}, retries=0)
 
     def _release(self) -> None:
-        try:
-            self._again(lambda: revoke(self._delta, self._lease), lambda: lease_of(self._delta) != self._lease)
-        except Exception as error:  # it ends by itself
-            _log.warning("%s: cannot give up the lease of the compaction: %s", self._name, error)
+        leases.give_up(self._name, self._again, lambda: revoke(self._delta, self._lease),
+                       lambda: lease_of(self._delta) != self._lease)
 
     # ---- the replacement
 
@@ -202,8 +180,8 @@ class Compaction:
 
         old = [file for files in part for file in files]
         entries = [self._write(files) for files in part]
-        now = milliseconds()
-        following = now if is_last else max(_end(), self._lease + 1)
+        now = leases.milliseconds()
+        following = now if is_last else max(leases.next_end(), self._lease + 1)
         actions: list[AddAction | RemoveAction] = [
             AddAction(entry.path, entry.bytes, dict(files[0].partition), now, False, entry.stats)
             for files, entry in zip(part, entries, strict=True)]
@@ -228,7 +206,7 @@ class Compaction:
     def _write(self, files: Sequence[_File]) -> FileEntry:
         """Write one file with the rows of several ones."""
         folder = self._storage.open()
-        place = [folder_of(self._staging, self._lease), *partition_folders(files[0].partition)]
+        place = [leases.folder_of(self._staging, self._lease), *partition_folders(files[0].partition)]
         writer = FileWriter(self._storage, "/".join(place), f"{uuid.uuid4().hex}-%d.parquet", self._columns,
                             FileOptions(self._codec, target_bytes=1 << 62))
         try:
@@ -255,7 +233,3 @@ class Compaction:
 
 def _size(file: _File) -> int:
     return file.bytes
-
-
-def _end() -> int:
-    return milliseconds() + int(_LEASE_S * 1000)

@@ -24,9 +24,10 @@ from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.output import PartitionColumn
 from kconsumer.ingest.schemas import missing, stored_schema, widened
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables import leases
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
-from kconsumer.ingest.tables.iceberg_compaction import Compaction, folder_of, lease_of, revoke
+from kconsumer.ingest.tables.iceberg_compaction import Compaction, lease_of, revoke
 from kconsumer.ingest.tables.iceberg_files import data_file, partition_record
 from kconsumer.ranges.offsets import Progress
 
@@ -138,7 +139,7 @@ class IcebergTable:
             return []
         self._revoke_lease(found)
         run, lease = self._read_state().run, lease_of(self._table)
-        used = [f"{self.staging}/{run}/", *([] if lease is None else [f"{folder_of(self.staging, lease.id)}/"])]
+        used = [f"{self.staging}/{run}/", *([] if lease is None else [f"{leases.folder_of(self.staging, lease.id)}/"])]
         old = [name for name in found if not name.startswith(tuple(used))]
         if old:
             known = self._known_names()
@@ -169,7 +170,7 @@ class IcebergTable:
         """End the lease of a compaction that has left files and is over, so that it cannot commit them any more."""
         lease = lease_of(self._load())
         if lease is not None and lease.is_over() and any(
-                name.startswith(f"{folder_of(self.staging, lease.id)}/") for name in found):
+                name.startswith(f"{leases.folder_of(self.staging, lease.id)}/") for name in found):
             self._again(lambda: revoke(self._load(), lease), lambda: lease_of(self._table) != lease)
 
     @property

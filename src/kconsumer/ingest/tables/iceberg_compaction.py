@@ -18,13 +18,10 @@ the files that would be replaced.
 from __future__ import annotations
 
 import json
-import logging
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,16 +30,12 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.schemas import stored_type
 from kconsumer.ingest.storage import Storage
-from kconsumer.ingest.tables import small_files
+from kconsumer.ingest.tables import leases, small_files
 from kconsumer.ingest.tables.iceberg_files import LiveFiles, data_file, delete_manifests, own_properties
 from kconsumer.ingest.tables.iceberg_rows import table_batches
 from kconsumer.ingest.writing import FileWriter
 
-_log = logging.getLogger("kconsumer.ingest")
-
 _LEASE: Final = "kconsumer-compaction"
-_LEASE_S: Final = 600.0  # each commit renews the lease
-_Again = Callable[[Callable[[], None], Callable[[], bool]], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class Lease:
     until: int  #: ms since the epoch
 
     def is_over(self) -> bool:
-        return self.until <= _milliseconds()
+        return leases.is_over(self.until)
 
 
 def lease_of(table: Any) -> Lease | None:
@@ -63,11 +56,6 @@ def lease_of(table: Any) -> Lease | None:
         return None
     found = json.loads(text)
     return Lease(found["id"], found["until"])
-
-
-def folder_of(staging: str, compaction: str) -> str:
-    """Return the folder of a compaction's files."""
-    return f"{staging}/compaction/{compaction}"
 
 
 def revoke(table: Any, lease: Lease) -> None:
@@ -90,14 +78,14 @@ class Compaction:
         target_bytes, codec: of the larger files.
     """
 
-    def __init__(self, *, name: str, load: Callable[[], Any], again: _Again, storage: Storage, staging: str,
+    def __init__(self, *, name: str, load: Callable[[], Any], again: leases.Again, storage: Storage, staging: str,
                  uri: Callable[[str], str], target_bytes: int, codec: str) -> None:
         self._name = name
         self._load = load
         self._again = again
         self._storage = storage
         self._id = uuid.uuid4().hex
-        self._folder = folder_of(staging, self._id)
+        self._folder = leases.folder_of(staging, self._id)
         self._uri = uri
         self._target_bytes = target_bytes
         self._codec = codec
@@ -152,16 +140,14 @@ class Compaction:
     def _take(self) -> None:
         table = self._load()
         held = lease_of(table)
-        if held is not None and not held.is_over():
-            at = datetime.fromtimestamp(held.until / 1000, timezone.utc).isoformat(timespec="seconds")
-            raise IngestError(f"another compaction of {self._name} is running: wait until it ends, or if it was "
-                              f"killed, until {at}")
+        if held is not None:
+            leases.require_over(self._name, held.until)
         with table.transaction() as transaction:
             _add_snapshot(transaction, table)
             transaction.set_properties({_LEASE: self._lease_text()})
 
     def _lease_text(self) -> str:
-        return json.dumps({"id": self._id, "until": _milliseconds() + int(_LEASE_S * 1000)})
+        return json.dumps({"id": self._id, "until": leases.next_end()})
 
     def _holds(self, table: Any) -> bool:
         held = lease_of(table)
@@ -174,10 +160,7 @@ class Compaction:
                 with table.transaction() as transaction:
                     transaction.remove_properties(_LEASE)
 
-        try:
-            self._again(release, lambda: not self._holds(self._load()))
-        except Exception as error:  # it ends by itself
-            _log.warning("%s: cannot give up the lease of the compaction: %s", self._name, error)
+        leases.give_up(self._name, self._again, release, lambda: not self._holds(self._load()))
 
     # ---- the replacement
 
@@ -266,10 +249,6 @@ def _add_snapshot(transaction: Any, table: Any) -> None:
 
 def _size(task: Any) -> int:
     return int(task.file.file_size_in_bytes)
-
-
-def _milliseconds() -> int:
-    return int(time.time() * 1000)
 
 
 def _small(schema: pa.Schema) -> pa.Schema:
