@@ -37,7 +37,9 @@ class OwnAssignor(Assignor):
         for member in group.members.values():
             if member.user_data is None or not member.user_data.isdigit():
                 raise self.member.broken(f"the user data of {member.member_id} is {member.user_data!r}")
+        began_ms = self.member.simulation.now_ms
         self.linger("assigns")
+        self.member.history.assignor_calls.append((began_ms, self.member.simulation.now_ms))
         given = self.keep(topics, group)
         kept = {(p.topic, p.partition) for parts in given.values() for p in parts} | self.withheld(group)
         for name in sorted(topics):

@@ -36,6 +36,7 @@ REMOVED = re.compile(r"group: (\S+) is not a member any more$")
 
 
 STOOD_MS = 4000  # a process that stood still for so long may find that the time of its commits is over
+COMMIT_MS = 6000  # the time of an asynchronous commit: session.timeout.ms of the histories
 
 
 @dataclass
@@ -83,6 +84,15 @@ class CommitFailures:
         now_ms = self.member.simulation.now_ms
         return sum(max(0, min(end, now_ms) - max(begin, since_ms)) for begin, end in self.stood) >= STOOD_MS
 
+    def waited_for_an_assignor(self, since_ms: int) -> bool:
+        """Whether the time of a commit accepted at `since_ms` ended in an assignor's call, and half of it passed there.
+
+        The coordinator refuses the commits of a generation that has no assignment yet.
+        """
+        due_ms = since_ms + COMMIT_MS
+        return any(begin <= due_ms <= end and due_ms - max(begin, since_ms) >= COMMIT_MS // 2
+                   for begin, end in self.member.history.assignor_calls)
+
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""
         self.lost_ms.update(dict.fromkeys(which, self.member.simulation.now_ms))
@@ -99,8 +109,8 @@ class CommitFailures:
         self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
 
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
-        """Raises Broken unless a broker, the network or a process that stood still caused the failure of a commit
-        accepted at `since_ms`."""
+        """Raises Broken unless a broker, the network, a slow assignor or a process that stood still caused the failure
+        of a commit accepted at `since_ms`."""
         history, code = self.member.history, error.code()
         if code == KafkaError._NO_OFFSET:
             return
@@ -109,7 +119,7 @@ class CommitFailures:
         fenced = not any(history.lives(*life) for life in identities)
         if self.member.is_held_up(error):
             return
-        explained = history.brokers_fail or self.ran_out(since_ms)
+        explained = history.brokers_fail or self.ran_out(since_ms) or self.waited_for_an_assignor(since_ms)
         if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not explained):
             raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from .failures import Suspect, condemned
+from .failures import COMMIT_MS, CommitFailures, Suspect, condemned
 from .history import History
 from .reader import Broken
 
@@ -27,6 +27,19 @@ REFUSED = "1003.000 group: commit of client 1 (member-1, epoch 2) is refused: 25
 ])
 def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines, is_condemned):
     assert bool(condemned([SUSPECT], lines)) == is_condemned
+
+
+@pytest.mark.parametrize("call, is_excused", [
+    ((150, COMMIT_MS + 4500), True),
+    ((COMMIT_MS // 2, COMMIT_MS), True),
+    ((-500, COMMIT_MS - 1), False),
+    ((COMMIT_MS // 2 + 1, COMMIT_MS + 4500), False),
+])
+def test_a_commit_may_run_out_of_time_while_an_assignor_is_at_work(call, is_excused):
+    accepted_ms = 1_003_748
+    history = SimpleNamespace(assignor_calls=[(accepted_ms + call[0], accepted_ms + call[1])])
+    failures = CommitFailures(SimpleNamespace(history=history))
+    assert failures.waited_for_an_assignor(accepted_ms) == is_excused
 
 
 def trimmed_history():
