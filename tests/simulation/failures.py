@@ -85,13 +85,17 @@ class CommitFailures:
         return sum(max(0, min(end, now_ms) - max(begin, since_ms)) for begin, end in self.stood) >= STOOD_MS
 
     def waited_for_an_assignor(self, since_ms: int) -> bool:
-        """Whether the time of a commit accepted at `since_ms` ended in an assignor's call, and half of it passed there.
+        """Whether the time of a commit accepted at `since_ms` ended in an assignor's call, or while the application
+        that has to run the assignor was away; and half of the time passed there.
 
         The coordinator refuses the commits of a generation that has no assignment yet.
         """
+        history = self.member.history
         due_ms = since_ms + COMMIT_MS
+        leader = history.cluster.awaited_leader
+        away = history.applications[leader].away if leader >= 0 and history.own_assignor else []
         return any(begin <= due_ms <= end and due_ms - max(begin, since_ms) >= COMMIT_MS // 2
-                   for begin, end in self.member.history.assignor_calls)
+                   for begin, end in (*history.assignor_calls, *away))
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""

@@ -98,6 +98,11 @@ class History:
         for _ in range(chance.randint(1, 2) if self.protocol == "assign" else chance.randint(1, 5)):
             self.add_application()
 
+    @property
+    def own_assignor(self) -> bool:
+        """Whether the leader's application has to run the assignor."""
+        return self.common.get("partition.assignment.strategy") in OWN
+
     def set_up_group(self) -> None:
         chance = self.chance
         self.max_poll_ms = chance.choice([6000, 10000])

@@ -67,6 +67,7 @@ class Member(Application):
         self.due_error: CallbackError | None = None
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
         self.dead = False
+        self.away: list[tuple[int, int]] = []  # from when to when (ms) the application serves no assignor
         self.unsubscribes_next = False
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
         self.assignor = None if own is None else own(self)
@@ -199,6 +200,7 @@ class Member(Application):
         """Does something else for a while, now and then longer than max.poll.interval.ms allows."""
         ms = self.chance.choice([500, 2000, self.history.max_poll_ms + 1500])
         self.say(f"is away for {ms} ms")
+        self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
         return ms
 
     def change_subscription(self) -> None:
@@ -385,6 +387,7 @@ class Member(Application):
         if choice == 0 or (self.history.absences and choice > 7):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
+            self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
             self.history.pass_time(self, ms)
             # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
             self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms

@@ -37,7 +37,19 @@ def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines,
 ])
 def test_a_commit_may_run_out_of_time_while_an_assignor_is_at_work(call, is_excused):
     accepted_ms = 1_003_748
-    history = SimpleNamespace(assignor_calls=[(accepted_ms + call[0], accepted_ms + call[1])])
+    history = SimpleNamespace(assignor_calls=[(accepted_ms + call[0], accepted_ms + call[1])],
+                              cluster=SimpleNamespace(awaited_leader=-1))
+    failures = CommitFailures(SimpleNamespace(history=history))
+    assert failures.waited_for_an_assignor(accepted_ms) == is_excused
+
+
+@pytest.mark.parametrize("leader, own_assignor, is_excused", [
+    (1, True, True), (0, True, False), (-1, True, False), (1, False, False)])
+def test_a_commit_may_run_out_of_time_while_the_application_of_the_leader_is_away(leader, own_assignor, is_excused):
+    accepted_ms = 1_004_035
+    present, absent = SimpleNamespace(away=[]), SimpleNamespace(away=[(accepted_ms - 2000, accepted_ms + 9000)])
+    history = SimpleNamespace(assignor_calls=[], own_assignor=own_assignor, applications=[present, absent],
+                              cluster=SimpleNamespace(awaited_leader=leader))
     failures = CommitFailures(SimpleNamespace(history=history))
     assert failures.waited_for_an_assignor(accepted_ms) == is_excused
 

@@ -141,6 +141,10 @@ class ClassicGroup : public Group {
     return it != members_.end() && it->second->generation == generation_ ? 1 : 0;
   }
   bool stable() const override { return state_ == STABLE; }
+  int32_t awaited_leader() const override {
+    auto it = members_.find(leader_);
+    return state_ == COMPLETING_REBALANCE && it != members_.end() ? it->second->client : -1;
+  }
   std::string describe() const override {
     static const char* const kNames[] = {"EMPTY", "PREPARING_REBALANCE", "COMPLETING_REBALANCE", "STABLE"};
     std::string text = std::string(kNames[state_]) + " generation " + std::to_string(generation_) + ":";

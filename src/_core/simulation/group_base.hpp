@@ -45,6 +45,8 @@ class Group {
   // How often a member id was a new member; 0 when it is not a member now.
   virtual int32_t incarnation(const std::string& member_id) const = 0;
   virtual bool stable() const = 0;
+  // The client of the leader whose assignment the coordinator waits for, and refuses commits meanwhile; -1: for none.
+  virtual int32_t awaited_leader() const { return -1; }
   virtual std::string describe() const = 0;
   // Another broker has loaded the group from its log.
   virtual void loaded() = 0;

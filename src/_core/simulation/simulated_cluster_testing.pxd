@@ -82,6 +82,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         string owner(const TopicPartition&)
         int32_t incarnation(const string&)
         bint stable()
+        int32_t awaited_leader()
         string describe()
         bint expire_a_member()
 

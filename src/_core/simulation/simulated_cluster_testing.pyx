@@ -205,6 +205,14 @@ cdef class SimulatedCluster:
         return self.brokers.coordinator.group().stable()
 
     @property
+    def awaited_leader(self):
+        """Return the client whose assignment a classic group lacks; -1: none.
+
+        Until then, the coordinator refuses the group's commits.
+        """
+        return self.brokers.coordinator.group().awaited_leader()
+
+    @property
     def group(self):
         """Return the coordinator's view of the group in one line."""
         return text_of(self.brokers.coordinator.group().describe())
