@@ -188,6 +188,30 @@ def test_small_integers(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
     assert rows(tmp_path / "d", kind).select(["a", "s", "m"]).to_pylist() == [{**value, "m": [("k", 7)]}] * 2
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("column", ["TIMESTAMP_NTZ", "ARRAY<TIMESTAMP_NTZ>", "STRUCT<t: TIMESTAMP_NTZ>"])
+def test_timestamps_without_a_zone_in_every_run(cluster: EmbeddedCluster, tmp_path: Path, kind: str, column: str):
+    """deltalake adds features to such a table when the job's properties are set."""
+    time = "2024-01-01T10:00:00"
+    value = {"x": {"A": [time], "S": {"t": time}}.get(column[0], time)}
+    name = topic(cluster, value)
+    for _ in range(3):
+        ingest(cluster, name, tmp_path / "d", kind, schema=f"x {column}")
+        produce(cluster, name, value)
+    found = rows(tmp_path / "d", kind)["x"].to_pylist()
+    assert json.loads(json.dumps(found, default=datetime.isoformat)) == [value["x"]] * 3
+
+
+@pytest.mark.parametrize("column", ["MAP<STRING, TIMESTAMP_NTZ>", "ARRAY<MAP<STRING, STRUCT<t: TIMESTAMP_NTZ>>>"])
+def test_maps_with_timestamps_without_a_zone_are_refused_for_delta(
+    cluster: EmbeddedCluster, tmp_path: Path, column: str
+):
+    name = topic(cluster, {})
+    with pytest.raises(IngestError, match="deltalake cannot create column x: it is a map with timestamps without a zo"):
+        ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column}")
+    ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column.replace('_NTZ', '')}")
+
+
 @pytest.mark.parametrize(("before", "after", "message"), [
     ("id INT", "Id INT", "column Id differs only in case from column id of"),
     ("s STRUCT<x: STRUCT<y: INT>>", "s STRUCT<x: STRUCT<Y: INT>>",
