@@ -10,6 +10,8 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from one_table import FORMATS, ingest, options, produce, rows, topic
 
@@ -88,6 +90,75 @@ def test_columns_that_no_folder_can_be_named_after(tmp_path: Path, kind: str, co
         options(cluster, "t", tmp_path, kind, schema=f"p {column}, a INT", partition_by=("p",))
 
 
+LATE_MS = 1_700_000_000_000_000  # a producer gave microseconds for milliseconds: the year 55,840
+LATER_MS = LATE_MS * 1000  # or nanoseconds: beyond the range of microseconds
+AVRO_TIMES = json.dumps({"type": "record", "name": "r", "fields": [
+    {"name": "t", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "d", "type": {"type": "int", "logicalType": "date"}},
+    {"name": "l", "type": {"type": "array", "items": {"type": "long", "logicalType": "local-timestamp-millis"}}}]})
+
+
+def avro_times(time: int, day: int, local: int) -> bytes:
+    """A record of AVRO_TIMES."""
+    def varint(number: int) -> bytes:
+        number = (number << 1) ^ (number >> 63)
+        made = bytearray()
+        while number >= 0x80:
+            made.append(number & 0x7F | 0x80)
+            number >>= 7
+        return bytes([*made, number])
+
+    return varint(time) + varint(day) + varint(1) + varint(local) + varint(0)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_times_in_a_wrong_unit_do_not_end_the_ingestion(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
+    """A time in the range of microseconds is written; others make bad records."""
+    name = topic(cluster, avro_times(1, 1, 1), avro_times(LATE_MS, 20_000_000, LATE_MS), avro_times(LATER_MS, 1, 1),
+                 avro_times(1, -2 ** 31, LATER_MS), avro_times(-LATE_MS, 2 ** 31 - 1, 2))
+    ingest(cluster, name, tmp_path / "d", kind, value="avro", schema=AVRO_TIMES)
+    found = rows(tmp_path / "d", kind).sort_by("offset")
+    assert found["t"].cast(pa.int64()).to_pylist() == [1000, LATE_MS * 1000, None, None, -LATE_MS * 1000]
+    assert found["d"].cast(pa.int32()).to_pylist() == [1, 20_000_000, None, None, 2 ** 31 - 1]
+    assert [bad and bad["field"] for bad in found["bad_record"].to_pylist()] == [None, None, "t", "l.item", None]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_timestamps_of_records_in_a_wrong_unit(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
+    name = topic(cluster)
+    cluster.produce(name, [{"value": value, "timestamp": time} for time in (5, LATE_MS, LATER_MS)
+                           for value in (b'{"a": 1}', b"bad")])
+    ingest(cluster, name, tmp_path / "d", kind, metadata=("offset", "timestamp"), bad_records="dead-letter",
+           dead_letters=str(tmp_path / "letters"))
+    wanted = [5000, LATE_MS * 1000, None]
+    assert rows(tmp_path / "d", kind).sort_by("offset")["timestamp"].cast(pa.int64()).to_pylist() == wanted
+    [letters] = tmp_path.glob("letters/*.parquet")
+    assert pq.read_table(letters)["timestamp"].cast(pa.int64()).to_pylist() == wanted
+
+
+@pytest.mark.parametrize(("kind", "partition"), [
+    *((kind, text) for kind in ("parquet", "delta")
+      for text in ("t", "d", "p=to_date(t)", "p=year(t)", "p=hour(t)", "p=month(d)")),
+    *(("iceberg", text) for text in ("t", "d", "day(t)", "year(t)", "hour(t)", "month(d)"))])
+def test_partitions_of_times_in_a_wrong_unit_are_refused(
+    cluster: EmbeddedCluster, tmp_path: Path, kind: str, partition: str
+):
+    name = topic(cluster, avro_times(LATE_MS, 20_000_000, 1))
+    with pytest.raises(IngestError, match=r"cannot partition by \w+: the value of \d+ \w+ since 1970 is not in the "):
+        ingest(cluster, name, tmp_path / "d", kind, value="avro", schema=AVRO_TIMES, partition_by=(partition,))
+    ingest(cluster, topic(cluster, avro_times(1, 2, 3)), tmp_path / "d", kind, value="avro", schema=AVRO_TIMES,
+           partition_by=(partition,), job="other")
+
+
+def test_times_of_day_as_partitions_of_iceberg(cluster: EmbeddedCluster, tmp_path: Path):
+    schema = json.dumps({"type": "record", "name": "r", "fields": [
+        {"name": "x", "type": {"type": "long", "logicalType": "time-micros"}}]})
+    name = topic(cluster, b"\x02", b"\x00", b"\xfe\xff\xba\xdd\x83\x05")
+    ingest(cluster, name, tmp_path / "d", "iceberg", value="avro", schema=schema, partition_by=("x",))
+    found = rows(tmp_path / "d", "iceberg").sort_by("offset")
+    assert found["x"].cast(pa.int64()).to_pylist() == [1, 0, 86_399_999_999]
+
+
 def test_statistics_of_delta_hide_no_row(cluster: EmbeddedCluster, tmp_path: Path):
     schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "x", "type": "double"}]})
     name = topic(cluster, *(struct.pack("<d", value) for value in (1.0, float("nan"))))
@@ -115,6 +186,30 @@ def test_small_integers(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
         ingest(cluster, name, tmp_path / "d", kind, schema=schema)
         produce(cluster, name, value)
     assert rows(tmp_path / "d", kind).select(["a", "s", "m"]).to_pylist() == [{**value, "m": [("k", 7)]}] * 2
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("column", ["TIMESTAMP_NTZ", "ARRAY<TIMESTAMP_NTZ>", "STRUCT<t: TIMESTAMP_NTZ>"])
+def test_timestamps_without_a_zone_in_every_run(cluster: EmbeddedCluster, tmp_path: Path, kind: str, column: str):
+    """deltalake adds features to such a table when the job's properties are set."""
+    time = "2024-01-01T10:00:00"
+    value = {"x": {"A": [time], "S": {"t": time}}.get(column[0], time)}
+    name = topic(cluster, value)
+    for _ in range(3):
+        ingest(cluster, name, tmp_path / "d", kind, schema=f"x {column}")
+        produce(cluster, name, value)
+    found = rows(tmp_path / "d", kind)["x"].to_pylist()
+    assert json.loads(json.dumps(found, default=datetime.isoformat)) == [value["x"]] * 3
+
+
+@pytest.mark.parametrize("column", ["MAP<STRING, TIMESTAMP_NTZ>", "ARRAY<MAP<STRING, STRUCT<t: TIMESTAMP_NTZ>>>"])
+def test_maps_with_timestamps_without_a_zone_are_refused_for_delta(
+    cluster: EmbeddedCluster, tmp_path: Path, column: str
+):
+    name = topic(cluster, {})
+    with pytest.raises(IngestError, match="deltalake cannot create column x: it is a map with timestamps without a zo"):
+        ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column}")
+    ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column.replace('_NTZ', '')}")
 
 
 @pytest.mark.parametrize(("before", "after", "message"), [

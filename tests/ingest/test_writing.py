@@ -219,6 +219,39 @@ def test_a_writer_that_is_abandoned_leaves_no_file(tmp_path: Path, monkeypatch: 
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+@pytest.mark.parametrize("sort_by", [(), ("a",)])
+@pytest.mark.parametrize("values", [
+    pa.array([0.0, -0.0, float("nan")]), pa.array([0.0, -0.0, float("nan")], pa.float32()),
+    pa.array([1_700_000_000_000_000_000 + n for n in range(3)], pa.timestamp("ns", "UTC"))])
+def test_partition_values_that_python_takes_for_equal_or_cannot_hold(
+    tmp_path: Path, values: pa.Array, sort_by: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    """0.0 and -0.0 are equal as keys of a dict, NaN does not equal itself, and a datetime has no nanoseconds."""
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 10)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    schema = pa.schema([("x", values.type), ("a", pa.int64())])
+    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", schema, FileOptions(sort_by=sort_by),
+                        partition_by=("x",))
+    wanted: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for start, rows in ((0, 150), (150, 150), (300, 3)):
+        numbers = range(start, start + rows)
+        writer.write(pa.record_batch([values.take(pa.array([n % 3 for n in numbers])), pa.array(numbers)],
+                                     schema=schema))
+        for n in numbers:
+            wanted[n % 3].append(n)
+    entries = writer.close()
+    assert len({entry.partition for entry in entries}) == 3
+    assert [pq.read_table(tmp_path / entry.path)["a"].to_pylist() for entry in entries] == list(wanted.values())
+
+
+def test_a_partition_value_of_nanoseconds_keeps_its_digits():
+    values = pa.array([None, 1, -1, 1000, -2 ** 63], pa.timestamp("ns", "UTC"))
+    assert writing._value_texts(values) == [
+        None, "1970-01-01T00:00:00.000000001Z", "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:00.000001Z",
+        "1677-09-21T00:12:43.145224192Z"]
+    assert writing._value_texts(values.cast(pa.timestamp("ns")))[1] == "1970-01-01 00:00:00.000000001"
+
+
 def test_two_keys_with_many_values_take_memory_for_the_combinations_that_are_there(tmp_path: Path):
     rows = 3000
     keys = [pa.array([str(n * step % 3001) for n in range(rows)]) for step in (1, 7)]

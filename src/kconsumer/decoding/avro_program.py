@@ -210,7 +210,12 @@ class _Compiler:
             return Op(Kind.DECIMAL_BYTES, node)
         if r.logical in ("time-millis", "time-micros"):
             kind = Kind.TIME
-        return Op(kind, node, number=multiplier(w, r, path))
+        return Op(kind, node, number=multiplier(w, r, path) * self.finer(r, node))
+
+    def finer(self, r: Schema, node: int) -> int:
+        """Return the factor from the reader's unit of timestamps to that of the column."""
+        power = _POWERS.get(r.logical.rpartition("-")[2])
+        return 1 if power is None or family(r.logical) != "timestamp" else int(10 ** (self.nodes[node].unit - power))
 
     def writer_union(self, w: Schema, r: Schema, node: int, path: str) -> Op:
         children, failure = [], None

@@ -11,7 +11,7 @@ from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, branches_of, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
 from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_writers
-from kconsumer.decoding.plan import flatten
+from kconsumer.decoding.plan import flatten, in_unit
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import Learned, RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
@@ -20,10 +20,11 @@ from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 class _Reader:
     """A reader's schema with its columns, and the programs of known writers."""
 
-    def __init__(self, schema: Schema, columns: tuple[str, ...] | None, framing: tuple[int, int]) -> None:
+    def __init__(self, schema: Schema, columns: tuple[str, ...] | None, framing: tuple[int, int],
+                 unit: str | None) -> None:
         self.schema = schema
         self.chosen = _chosen(schema, columns)
-        self.type = column_type(self.chosen)
+        self.type = column_type(self.chosen) if unit is None else in_unit(column_type(self.chosen), unit)
         self.nodes = flatten(self.type)
         self.core = ValueDecoder(self.nodes, framing, -1)
         self.any: AvroProgram | None = None
@@ -65,11 +66,13 @@ class Avro(RegistryDecoder[_Reader]):
         framing: "none"; "confluent": 0 and the schema id precede the value, or are in a header; "skip=n": n bytes
             precede the value. Default: "confluent" with a registry, else "none".
         columns: names of the fields to decode; default: all.
+        unit: "us" or "ns": columns of timestamps with a coarser unit get this one. A time that it cannot hold is an
+            error of its row. Default: the units of the schema.
 
     Raises:
         TypeError: writers is not a dict of int, columns is not a list of names, or there is no schema.
-        ValueError: a schema is invalid or recursive, the reader's schema cannot hold a writer's data, or the framing is
-            invalid.
+        ValueError: a schema is invalid or recursive, the reader's schema cannot hold a writer's data, or the framing or
+            the unit is invalid.
     """
 
     __slots__ = ("schema",)
@@ -78,7 +81,9 @@ class Avro(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
-                 columns: Iterable[str] | None = None) -> None:
+                 columns: Iterable[str] | None = None, unit: str | None = None) -> None:
+        if unit not in (None, "us", "ns"):
+            raise ValueError(f"invalid unit {unit!r}: expected us or ns")
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         kind, skip = read_framing(framing)
         if registry is None and ((kind == CONFLUENT) != (writers is not None) or None not in (writer, writers)):
@@ -90,9 +95,9 @@ class Avro(RegistryDecoder[_Reader]):
         written = None if writer is None else read_schema(writer)
         known = read_writers(writers, read_schema)
         names = read_columns(columns)
-        reader = None if schema is None else _Reader(read_schema(schema), names, (kind, skip))
+        reader = None if schema is None else _Reader(read_schema(schema), names, (kind, skip), unit)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, writer=written,
-                         writers=known, framing=framing, columns=names)
+                         writers=known, framing=framing, columns=names, unit=unit)
         self._set(schema=None if reader is None else reader.schema, _framing=(kind, skip),
                   _subjects=None if registry is None else Subjects(registry, subject), _warnings=Warnings(),
                   _readers={})
@@ -101,7 +106,7 @@ class Avro(RegistryDecoder[_Reader]):
             self._readers[""] = reader
 
     def _new_reader(self, schema: Schema) -> _Reader:
-        reader = _Reader(schema, self.options["columns"], self._framing)
+        reader = _Reader(schema, self.options["columns"], self._framing, self.options["unit"])
         self._prepare(reader)
         return reader
 

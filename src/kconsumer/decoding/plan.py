@@ -138,6 +138,13 @@ def timestamp(unit: str, zone: str = "") -> Type:
     return Type(ValueType.TIMESTAMP, f"ts{_UNIT_LETTERS[unit]}:{zone}", width=8, unit=UNITS[unit], has_zone=bool(zone))
 
 
+def in_unit(of: Type, unit: str) -> Type:
+    """Return a type whose timestamps have at least this unit, at every depth."""
+    if of.type == ValueType.TIMESTAMP:
+        return of if of.unit >= UNITS[unit] else timestamp(unit, of.format.partition(":")[2])
+    return replace(of, children=tuple(replace(child, type=in_unit(child.type, unit)) for child in of.children))
+
+
 def duration(unit: str) -> Type:
     """Return a length of time."""
     return Type(ValueType.DURATION, f"tD{_UNIT_LETTERS[unit]}", width=8, unit=UNITS[unit])

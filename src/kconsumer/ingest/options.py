@@ -168,7 +168,7 @@ class IngestOptions:
             registry = SchemaRegistry(dict(self.registry)) if self.registry else None
             if self.value == "json":
                 return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)
-            return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry)
+            return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry, unit="us")
         except (ValueError, TypeError) as error:
             cause = error.args[0].str() if isinstance(error, KafkaException) else error
             raise configuration_error(f"cannot decode {self.value} values with this schema: {cause}") from error

@@ -1,7 +1,7 @@
 """Schemas of tables: the types of columns in files, and changes of a table's schema.
 
-Owns: stored_type, widened, conformed, the column of bad records, the text form of a schema. Threads: any. Never: reads
-a table.
+Owns: stored_type, widened, conformed, record_times, the column of bad records, the text form of a schema. Threads:
+any. Never: reads a table.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
@@ -22,6 +23,7 @@ METADATA: Final[dict[str, pa.DataType]] = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
 }
+_MOST_MS: Final = (2 ** 63 - 1) // 1000
 BAD_RECORD: Final = pa.struct([
     ("reason", pa.string()), ("field", pa.string()), ("position", pa.int64()), ("value", pa.binary())])
 DEAD_LETTERS: Final = pa.schema([
@@ -216,6 +218,20 @@ def _part(column: pa.StructArray, named: pa.DataType, n: int, wanted: pa.DataTyp
 def _rebuilt(column: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:
     """Return lists or maps with other values; the nulls and offsets are shared."""
     return pa.Array.from_buffers(wanted, len(column), column.buffers()[:2], offset=column.offset, children=[values])
+
+
+def record_times(column: pa.Array) -> pa.Array:
+    """Return the timestamps of records in µs; null for a time beyond the range of µs.
+
+    A producer that gives nanoseconds for milliseconds makes such times.
+    """
+    wanted = METADATA["timestamp"]
+    try:
+        return column.cast(wanted)
+    except pa.ArrowInvalid:
+        numbers = column.cast(pa.int64())
+        fits = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
+        return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(wanted)
 
 
 def alike(one: pa.DataType, other: pa.DataType) -> bool:

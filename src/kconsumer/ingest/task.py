@@ -19,8 +19,8 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
-from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, conformed, stored_type
-from kconsumer.ingest.writing import FileWriter
+from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, conformed, record_times, stored_type
+from kconsumer.ingest.writing import FileWriter, check_years
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.reading import RangeReading
@@ -114,6 +114,9 @@ class _TaskRun:
                 bad = self._bad_records(batch, errors)
             if output.bad == "column":
                 columns[BAD_COLUMN] = bad_records([], len(batch)) if bad is None else bad
+        for name, given in output.metadata:
+            if name == "timestamp":
+                columns[given] = record_times(columns[given])
         for column in output.partitions:
             if column.function is not None:
                 columns[column.name] = evaluate(column, columns[column.source or ""])
@@ -142,7 +145,9 @@ class _TaskRun:
                    "field": pa.array([error.field or None for error in errors], pa.string()),
                    "position": pa.array([error.position for error in errors], pa.int64())}
         wanted = pa.array(rows)
-        columns.update({field.name: conformed(found.column(field.name), field.type).take(wanted)
+        known = {name: record_times(column) if name == "timestamp" else column
+                 for name, column in zip(found.schema.names, found.columns, strict=True)}
+        columns.update({field.name: conformed(known[field.name], field.type).take(wanted)
                         for field in DEAD_LETTERS if field.name not in columns})
         self._letters.write(pa.RecordBatch.from_arrays(
             [conformed(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
@@ -151,7 +156,13 @@ class _TaskRun:
 
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
-    """Return the values of an added partition column; times are in UTC."""
+    """Return the values of an added partition column; times are in UTC.
+
+    Raises:
+        IngestError: a date or time is not in the years 1 to 9999.
+    """
+    if column.transform is None or column.transform.is_time:
+        check_years(column.name, source)
     if column.transform is not None:
         return column.transform.apply(conformed(source, stored_type(source.type)))
     if column.function in ("to_date", "date"):

@@ -51,6 +51,11 @@ class Transform:
         """Return the end of the partition's name, as Iceberg's own defaults have it."""
         return {"bucket": f"bucket_{self.width}", "truncate": f"trunc_{self.width}"}.get(self.name, self.name)
 
+    @property
+    def is_time(self) -> bool:
+        """Return whether the values are years, months, days or hours."""
+        return self.name in ("year", "month", "day", "hour")
+
     def takes(self, source: pa.DataType) -> bool:
         """Return whether Iceberg has this transform for a column of this type."""
         types = pa.types

@@ -34,7 +34,7 @@ from kconsumer.ingest.manifest import FileEntry, partition_folders
 from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.storage import Storage
 
-_Values = tuple[Any, ...]
+_Values = tuple[str | None, ...]  # as texts: numbers such as 0.0 and -0.0 are equal, but are not one partition
 _Part = tuple[_Values, int, int]  # the partition's values, its first row, the number of its rows
 _LONGEST_TEXT: Final = 64  # characters of a minimum or maximum
 _SORTED_BYTES: Final = 128 << 20  # of a sorted file's rows in memory
@@ -46,6 +46,8 @@ _SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the disti
 # and takes longer. In a larger file, they may repeat after the sample.
 _DISTINCT: Final = (0.4, 0.8)
 _MAPPED_BYTES: Final = 16 << 20  # of rows read from the temporary file; then its pages no longer count as memory
+_DAYS: Final = (-719_162, 2_932_897)  # the first one of year 1 and of year 10,000, since 1970
+_DAY_US: Final = 86_400_000_000
 _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Linux
 
 
@@ -227,6 +229,8 @@ class FileWriter:
         gathered.clear()
         rows = table.select(self._file_schema.names)
         keys = [table.column(name).combine_chunks() for name in self._partition_by]
+        for name, key in zip(self._partition_by, keys, strict=True):
+            check_years(name, key)
         codes, combinations = _codes(keys)
         del table, keys
         sort = sort and bool(self._sort_by)
@@ -328,13 +332,13 @@ class FileWriter:
         names = partition_folders(self._texts(values))
         for column, value, name in zip(self._partition_by, values, names, strict=True):
             if len(name.encode()) > _LONGEST_NAME:
-                raise IngestError(f"cannot partition by {column}: the value {str(value)[:40]!r}… makes a folder's name "
-                                  f"of {len(name.encode())} bytes, of which {_LONGEST_NAME} are allowed: partition by "
-                                  "another column, or skip the record")
+                raise IngestError(f"cannot partition by {column}: the value {(value or '')[:40]!r}… makes a folder's "
+                                  f"name of {len(name.encode())} bytes, of which {_LONGEST_NAME} are allowed: "
+                                  "partition by another column, or skip the record")
         return names
 
     def _texts(self, values: _Values) -> tuple[tuple[str, str | None], ...]:
-        return tuple((name, value_text(value)) for name, value in zip(self._partition_by, values, strict=True))
+        return tuple(zip(self._partition_by, values, strict=True))
 
     @contextmanager
     def _naming(self, name: str) -> Iterator[None]:
@@ -462,13 +466,35 @@ def _dictionary_columns(sample: pa.Table) -> list[str] | bool:
     return [path for path in paths if path not in distinct]
 
 
+def check_years(name: str, key: pa.Array) -> None:
+    """Refuse dates and times that partition values cannot state: Arrow has no year of some, and readers no text.
+
+    A producer that gives microseconds for milliseconds makes such ones.
+
+    Raises:
+        IngestError: a value is not in the years 1 to 9999.
+    """
+    if pa.types.is_date32(key.type):
+        scale, numbers, unit = 1, key.cast(pa.int32()), "days"
+    elif pa.types.is_timestamp(key.type) and key.type.unit == "us":
+        scale, numbers, unit = _DAY_US, key.cast(pa.int64()), "µs"
+    else:
+        return
+    first, end = (day * scale for day in _DAYS)
+    found = pc.min_max(numbers).as_py()
+    if found["min"] is not None and not first <= found["min"] <= found["max"] < end:
+        worst = found["min"] if found["min"] < first else found["max"]
+        raise IngestError(f"cannot partition by {name}: the value of {worst} {unit} since 1970 is not in the years 1 "
+                          "to 9999: partition by another column, or skip the record")
+
+
 def _codes(keys: list[pa.Array]) -> tuple[pa.Array, list[_Values]]:
     """A number for each row, and the values that it stands for. Only combinations that are there get a number."""
     codes: Any = None
     combinations: list[_Values] = [()]
     for key in keys:
         encoded = key.dictionary_encode(null_encoding="encode")
-        values = encoded.dictionary.to_pylist()
+        values = _value_texts(encoded.dictionary)
         indices = encoded.indices.cast(pa.int64())
         if codes is not None:
             indices = pc.add(pc.multiply(codes, len(values)), indices)
@@ -480,6 +506,17 @@ def _codes(keys: list[pa.Array]) -> tuple[pa.Array, list[_Values]]:
             combinations = [(value,) for value in values]
             codes = indices
     return codes, combinations
+
+
+def _value_texts(values: pa.Array) -> list[str | None]:
+    """The texts of distinct values, which are distinct too."""
+    if not pa.types.is_timestamp(values.type) or values.type.unit != "ns":
+        return [value_text(value) for value in values.to_pylist()]
+    parts = [(None, 0) if number is None else divmod(number, 1000) for number in values.cast(pa.int64()).to_pylist()]
+    micros = pa.array([part[0] for part in parts], pa.int64()).cast(pa.timestamp("us", values.type.tz))
+    return [text if text is None or not digits else
+            f"{text.removesuffix('Z')}{digits:03d}{'Z' if text.endswith('Z') else ''}"
+            for text, (_, digits) in zip(map(value_text, micros.to_pylist()), parts, strict=True)]
 
 
 def value_text(value: Any) -> str | None:
@@ -520,7 +557,10 @@ def statistics(found: Any) -> str:
         bounds = [stats for stats in all_stats if stats.has_min_max]
         if len(bounds) < sum(stats.num_values > 0 for stats in all_stats) or not bounds:
             continue
-        low, high = bound(min(stats.min for stats in bounds)), bound(max(stats.max for stats in bounds))
+        try:
+            low, high = bound(min(stats.min for stats in bounds)), bound(max(stats.max for stats in bounds))
+        except OverflowError:  # Python has no date outside the years 1 to 9999, which a wrong unit makes
+            continue
         if low is not None and high is not None:
             lows[name], highs[name] = low, high
     return json.dumps({"numRecords": found.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls})

@@ -187,7 +187,7 @@ def _made(side: str, kind: str, given: Mapping[str, str], registry: SchemaRegist
         if kind == "json":
             return Json(None if schema is None else parse_schema(schema), epoch=given.get("epoch"), **shared)
         if kind == "avro":
-            return Avro(schema, **shared)
+            return Avro(schema, unit="us", **shared)
         return Protobuf(schema, given.get("message"), unit="us", truncate=True, **shared)
     except (ValueError, TypeError, ImportError) as error:
         raise configuration_error(f"cannot decode the {side}s as {kind}: {error}") from error

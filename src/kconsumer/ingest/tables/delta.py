@@ -49,7 +49,9 @@ _SAMPLE: Final = 12  # applications that deltalake is asked for, to compare
 # Features of Delta that ask nothing of a writer that only appends files.
 _FEATURES: Final = frozenset((
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
-    "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"))
+    "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck",
+    # deltalake 1.6 adds it to a table with timestampNtz when it sets a property. It concerns VARIANT columns only.
+    "variantType"))
 
 
 class DeltaTable:
@@ -103,6 +105,7 @@ class DeltaTable:
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         for field in schema:
             _check_type(field.name, field.type)
+            _check_maps(field.name, field.type)
         if self._delta is None:
             self._create(schema, partition_by)
         self._check_writable()
@@ -403,6 +406,19 @@ def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str |
             if said is not None:
                 return said
     return None
+
+
+def _check_maps(name: str, found: pa.DataType, in_map: bool = False) -> None:
+    """Raise IngestError for a timestamp without a zone in a map.
+
+    deltalake does not find it when it selects the features of a table. It writes a table that it cannot open.
+    """
+    if in_map and pa.types.is_timestamp(found) and found.tz is None:
+        raise IngestError(f"deltalake cannot create column {name}: it is a map with timestamps without a zone; use "
+                          "TIMESTAMP, or remove the column")
+    for n in range(found.num_fields):
+        child = found.field(n)
+        _check_maps(name, child.type, in_map or pa.types.is_map(found))
 
 
 def _check_type(name: str, found: pa.DataType) -> None:

@@ -7,10 +7,11 @@ a file of a table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Final
 
+_METRICS: Final = "write.metadata.metrics."  # the properties that select the statistics of columns
 _PARTITION: Final = 3  # the position of the partition in Iceberg's struct of a data file
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 OURS: Final = "kconsumer."  # prefix of the properties with offsets, in tables and in summaries of snapshots
@@ -33,8 +34,13 @@ def data_file(table: Any, path: str, partition: Any) -> Any:
 
     metadata = table.metadata
     plain = 1 + max(spec.spec_id for spec in metadata.partition_specs)
-    found = parquet_file_to_data_file(table.io, metadata.model_copy(update={
-        "partition_specs": [*metadata.partition_specs, PartitionSpec(spec_id=plain)], "default_spec_id": plain}), path)
+    given = {"partition_specs": [*metadata.partition_specs, PartitionSpec(spec_id=plain)], "default_spec_id": plain}
+    try:
+        found = parquet_file_to_data_file(table.io, metadata.model_copy(update=given), path)
+    except OverflowError:  # PyIceberg reads bounds as Python's dates, which end in the year 9999
+        given["properties"] = {name: text for name, text in metadata.properties.items()
+                               if not name.startswith(_METRICS)} | {f"{_METRICS}default": "counts"}
+        found = parquet_file_to_data_file(table.io, metadata.model_copy(update=given), path)
     found[_PARTITION] = partition
     found.spec_id = metadata.default_spec_id
     return found
@@ -82,6 +88,10 @@ def _value(text: str, found: Any) -> Any:
         return Decimal(text)
     if isinstance(found, types.DateType):
         return (date.fromisoformat(text) - _EPOCH.date()).days
+    if isinstance(found, types.TimeType):
+        at = time.fromisoformat(text)
+        return timedelta(hours=at.hour, minutes=at.minute, seconds=at.second,
+                         microseconds=at.microsecond) // timedelta(microseconds=1)
     if isinstance(found, types.TimestampType | types.TimestamptzType):
         return (datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(
             microseconds=1)
