@@ -26,9 +26,8 @@ _PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _MOST_SHOWN: Final = 200  # longest value in a message, in characters
 _BY_DURATION: Final = "by_duration:"
 _INTEGER: Final = re.compile(r"\s*[+-]?(?:(?P<hex>0x[0-9a-f]{1,16})|[0-9]{1,20})\s*", re.IGNORECASE | re.ASCII)
-_DURATION: Final = re.compile(
-    r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:[.,](?P<frac>\d{1,9}))?S)?)?",
-    re.IGNORECASE | re.ASCII,
+_DURATION: Final = (  # compiled on first use: few programs set a duration
+    r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:[.,](?P<frac>\d{1,9}))?S)?)?"
 )
 _ENTRY: Final = re.compile(
     r"(?:(?P<protocol>\w+)://)?(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:/\s\x00-\x1f\x7f]+))(?::(?P<port>[^:]*))?",
@@ -191,7 +190,7 @@ def parse_duration_ms(text: str) -> int:
     Raises:
         ValueError: `text` is not such a duration.
     """
-    match = _DURATION.fullmatch(text.strip())
+    match = re.fullmatch(_DURATION, text.strip(), re.IGNORECASE | re.ASCII)
     parts = match.groupdict() if match else {}
     if not any(parts.values()) or text.strip()[-1] in "tT":
         raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1H")

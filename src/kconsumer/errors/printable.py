@@ -11,8 +11,8 @@ from typing import Final
 __all__ = ["json_text", "printable"]
 
 # Control characters can control terminals. Some marks reorder or hide text. Line separators forge lines. Lone
-# surrogates represent bytes that are not UTF-8.
-_UNSAFE: Final = re.compile(
+# surrogates represent bytes that are not UTF-8. re compiles the pattern on first use, not in every import.
+_UNSAFE: Final = (
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]")
 _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -37,7 +37,7 @@ def printable(text: str, keep: str = "") -> str:
     Returns:
         str: one line (unless `keep` has line feeds), with escapes such as ``\x1b`` for the unsafe characters.
     """
-    return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+    return re.sub(_UNSAFE, lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
 def json_text(value: object) -> str:
@@ -48,4 +48,5 @@ def json_text(value: object) -> str:
     import json  # not at the top: most programs do not need it
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: "\ufffd" if "\ud800" <= found[0] <= "\udfff" else json.dumps(found[0])[1:-1], text)
+    return re.sub(_UNSAFE, lambda found: "\ufffd" if "\ud800" <= found[0] <= "\udfff" else json.dumps(found[0])[1:-1],
+                  text)
