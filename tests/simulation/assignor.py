@@ -37,9 +37,7 @@ class OwnAssignor(Assignor):
         for member in group.members.values():
             if member.user_data is None or not member.user_data.isdigit():
                 raise self.member.broken(f"the user data of {member.member_id} is {member.user_data!r}")
-        began_ms = self.member.simulation.now_ms
         self.linger("assigns")
-        self.member.history.assignor_calls.append((began_ms, self.member.simulation.now_ms))
         given = self.keep(topics, group)
         kept = {(p.topic, p.partition) for parts in given.values() for p in parts} | self.withheld(group)
         for name in sorted(topics):
@@ -65,6 +63,7 @@ class OwnAssignor(Assignor):
         if self.disturbed(8):
             ms = self.member.lingers_ms()
             self.member.say(f"{action}, for {ms} ms")
+            self.member.away.append((self.member.simulation.now_ms, self.member.simulation.now_ms + ms))
             self.member.history.pass_time(self.member, ms, others=False)
         if self.disturbed(10):
             self.member.say(f"{action}, and raises")

@@ -28,15 +28,16 @@ BY_COORDINATOR = frozenset((
     KafkaError._ASSIGNMENT_LOST))
 # No coordinator answered in time.
 NO_ANSWER = frozenset((
-    KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._WAIT_COORD, KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.REQUEST_TIMED_OUT))
+    KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._UNKNOWN_BROKER, KafkaError._WAIT_COORD,
+    KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.REQUEST_TIMED_OUT))
 LEFT = r"client {client}: LeaveGroup v|group: client {client} leaves \("
 REFUSED = r"group: commit of client {client} \((.*), epoch .*\) is refused: (22|25|27|82|110|113)$"  # as BY_COORDINATOR
 REMOVED = re.compile(r"group: (\S+) is not a member any more$")
 
 
 STOOD_MS = 4000  # a process that stood still for so long may find that the time of its commits is over
-COMMIT_MS = 6000  # the time of an asynchronous commit: session.timeout.ms of the histories
+COMMIT_MS = 6000  # the most time of an asynchronous commit: session.timeout.ms of the histories
 
 
 @dataclass
@@ -84,18 +85,17 @@ class CommitFailures:
         now_ms = self.member.simulation.now_ms
         return sum(max(0, min(end, now_ms) - max(begin, since_ms)) for begin, end in self.stood) >= STOOD_MS
 
-    def waited_for_an_assignor(self, since_ms: int) -> bool:
-        """Whether the time of a commit accepted at `since_ms` ended in an assignor's call, or while the application
-        that has to run the assignor was away; and half of the time passed there.
-
-        The coordinator refuses the commits of a generation that has no assignment yet.
-        """
+    def waited_for_an_assignment(self, since_ms: int) -> bool:
+        """Whether the group had no assignment for half of a commit's time, because the leader's process stood still, or
+        because its application, which has to run the assignor, was away."""
         history = self.member.history
-        due_ms = since_ms + COMMIT_MS
-        leader = history.cluster.awaited_leader
-        away = history.applications[leader].away if leader >= 0 and history.own_assignor else []
-        return any(begin <= due_ms <= end and due_ms - max(begin, since_ms) >= COMMIT_MS // 2
-                   for begin, end in (*history.assignor_calls, *away))
+        now_ms = self.member.simulation.now_ms
+        waited_ms = 0
+        for begin, end, client in history.cluster.awaited_assignments:
+            leader = history.applications[client]
+            for left, back in (*leader.failures.stood, *(leader.away if history.own_assignor else ())):
+                waited_ms += max(0, min(end, back, now_ms) - max(begin, left, since_ms))
+        return 2 * waited_ms >= min(now_ms - since_ms, COMMIT_MS) > 0
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""
@@ -113,8 +113,8 @@ class CommitFailures:
         self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
 
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
-        """Raises Broken unless a broker, the network, a slow assignor or a process that stood still caused the failure
-        of a commit accepted at `since_ms`."""
+        """Raises Broken unless a broker, the network, a leader that does not assign, or a process that stood still
+        caused the failure of a commit accepted at `since_ms`."""
         history, code = self.member.history, error.code()
         if code == KafkaError._NO_OFFSET:
             return
@@ -123,7 +123,7 @@ class CommitFailures:
         fenced = not any(history.lives(*life) for life in identities)
         if self.member.is_held_up(error):
             return
-        explained = history.brokers_fail or self.ran_out(since_ms) or self.waited_for_an_assignor(since_ms)
+        explained = history.brokers_fail or self.ran_out(since_ms) or self.waited_for_an_assignment(since_ms)
         if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not explained):
             raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:

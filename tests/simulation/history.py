@@ -53,7 +53,6 @@ class History:
         self.depth = 0
         self.waiting: list[Member] = []  # whose calls wait, from the outermost to the innermost
         self.delivered: dict[Where, set[int]] = {}
-        self.assignor_calls: list[tuple[int, int]] = []  # from when to when (ms) an assignor of a member was at work
         self.held_up_at: dict[Where, int] = {}  # handovers without their commit, from `held_up`: up to these offsets
         self.sought: set[Where] = set()
         self.committed: dict[Where, list[int]] = {}   # every offset the group ever had, after 0

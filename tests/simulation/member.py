@@ -67,7 +67,7 @@ class Member(Application):
         self.due_error: CallbackError | None = None
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
         self.dead = False
-        self.away: list[tuple[int, int]] = []  # from when to when (ms) the application serves no assignor
+        self.away: list[tuple[int, int]] = []  # from when to when (ms) its application begins no call of an assignor
         self.unsubscribes_next = False
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
         self.assignor = None if own is None else own(self)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from .failures import COMMIT_MS, CommitFailures, Suspect, condemned
+from .failures import CommitFailures, Suspect, condemned
 from .history import History
 from .reader import Broken
 
@@ -29,29 +29,34 @@ def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines,
     assert bool(condemned([SUSPECT], lines)) == is_condemned
 
 
-@pytest.mark.parametrize("call, is_excused", [
-    ((150, COMMIT_MS + 4500), True),
-    ((COMMIT_MS // 2, COMMIT_MS), True),
-    ((-500, COMMIT_MS - 1), False),
-    ((COMMIT_MS // 2 + 1, COMMIT_MS + 4500), False),
+ACCEPTED_MS = 1_004_000
+
+
+def spans(*relative):
+    return [(ACCEPTED_MS + begin, ACCEPTED_MS + end) for begin, end in relative]
+
+
+def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000):
+    """A member whose group has waited for an assignment, of another member that was away or stood still."""
+    members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[])),
+               SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood)))]
+    waits = [] if leader is None else [(ACCEPTED_MS - 1000, ACCEPTED_MS + 8000, leader)]
+    history = SimpleNamespace(own_assignor=own_assignor, applications=members,
+                              cluster=SimpleNamespace(awaited_assignments=waits))
+    return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms))
+
+
+@pytest.mark.parametrize("member, is_excused", [
+    (member_of_a_waiting_group(1, away=[(-2000, 9000)]), True),
+    (member_of_a_waiting_group(1, away=[(-2000, 9000)], own_assignor=False), False),  # the client assigns without it
+    (member_of_a_waiting_group(1, stood=[(-2000, 9000)], own_assignor=False), True),
+    (member_of_a_waiting_group(0, away=[(-2000, 9000)]), False),                      # another member is away
+    (member_of_a_waiting_group(1, away=[(3001, 9000)]), False),                       # for less than half of the time
+    (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=2000), True),       # close() has less time
+    (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
 ])
-def test_a_commit_may_run_out_of_time_while_an_assignor_is_at_work(call, is_excused):
-    accepted_ms = 1_003_748
-    history = SimpleNamespace(assignor_calls=[(accepted_ms + call[0], accepted_ms + call[1])],
-                              cluster=SimpleNamespace(awaited_leader=-1))
-    failures = CommitFailures(SimpleNamespace(history=history))
-    assert failures.waited_for_an_assignor(accepted_ms) == is_excused
-
-
-@pytest.mark.parametrize("leader, own_assignor, is_excused", [
-    (1, True, True), (0, True, False), (-1, True, False), (1, False, False)])
-def test_a_commit_may_run_out_of_time_while_the_application_of_the_leader_is_away(leader, own_assignor, is_excused):
-    accepted_ms = 1_004_035
-    present, absent = SimpleNamespace(away=[]), SimpleNamespace(away=[(accepted_ms - 2000, accepted_ms + 9000)])
-    history = SimpleNamespace(assignor_calls=[], own_assignor=own_assignor, applications=[present, absent],
-                              cluster=SimpleNamespace(awaited_leader=leader))
-    failures = CommitFailures(SimpleNamespace(history=history))
-    assert failures.waited_for_an_assignor(accepted_ms) == is_excused
+def test_a_commit_may_run_out_of_time_while_the_group_waits_for_its_assignment(member, is_excused):
+    assert CommitFailures(member).waited_for_an_assignment(ACCEPTED_MS) == is_excused
 
 
 def trimmed_history():

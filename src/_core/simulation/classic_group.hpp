@@ -141,10 +141,6 @@ class ClassicGroup : public Group {
     return it != members_.end() && it->second->generation == generation_ ? 1 : 0;
   }
   bool stable() const override { return state_ == STABLE; }
-  int32_t awaited_leader() const override {
-    auto it = members_.find(leader_);
-    return state_ == COMPLETING_REBALANCE && it != members_.end() ? it->second->client : -1;
-  }
   std::string describe() const override {
     static const char* const kNames[] = {"EMPTY", "PREPARING_REBALANCE", "COMPLETING_REBALANCE", "STABLE"};
     std::string text = std::string(kNames[state_]) + " generation " + std::to_string(generation_) + ":";
@@ -366,7 +362,7 @@ class ClassicGroup : public Group {
     sync_timer_ = 0;
     pending_sync_.clear();
     was_empty_ = state_ == EMPTY;
-    state_ = PREPARING_REBALANCE;
+    enter(PREPARING_REBALANCE);
     world_.trace("group: rebalance of generation %d: %s", generation_, why);
     if (was_empty_) {
       new_member_added_ = false;
@@ -407,6 +403,12 @@ class ClassicGroup : public Group {
   void maybe_complete_join() {
     if (state_ == PREPARING_REBALANCE && !was_empty_ && all_joined()) complete_join();
   }
+  void enter(State state) {
+    if (state_ == COMPLETING_REBALANCE) awaited.back().end_ms = world_.now_ms;
+    state_ = state;
+    if (state_ == COMPLETING_REBALANCE) awaited.push_back({world_.now_ms, INT64_MAX, members_.at(leader_)->client});
+  }
+
   void complete_join() {
     join_timer_ = 0;
     for (auto it = members_.begin(); it != members_.end();) {
@@ -420,14 +422,14 @@ class ClassicGroup : public Group {
     if (!members_.empty() && !elect_joined_leader()) return wait_for_members();
     generation_ += 1;
     if (members_.empty()) {
-      state_ = EMPTY;
+      enter(EMPTY);
       protocol_.clear();
       leader_.clear();
       owners_.clear();
       return log();
     }
     protocol_ = select_protocol();
-    state_ = COMPLETING_REBALANCE;
+    enter(COMPLETING_REBALANCE);
     world_.trace("group: generation %d with %zu members, leader %s", generation_, members_.size(), leader_.c_str());
     // An answer may cause the next request of a member immediately.
     const Members current_members = members_;
@@ -481,7 +483,7 @@ class ClassicGroup : public Group {
     prepare("members did not synchronise");
   }
   void become_stable() {
-    state_ = STABLE;
+    enter(STABLE);
     owners_.clear();
     for (auto& entry : members_) take_ownership(*entry.second);
     log();
@@ -569,7 +571,7 @@ class ClassicGroup : public Group {
       members_[m.id] = copy;
       if (!m.instance.is_null) instances_[m.instance.value] = m.id;
     }
-    state_ = members_.empty() ? EMPTY : STABLE;
+    enter(members_.empty() ? EMPTY : STABLE);
     world_.trace("group: loaded as %s", describe().c_str());
   }
 

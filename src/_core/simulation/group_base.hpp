@@ -30,12 +30,20 @@ struct AcceptedCommit {
   int64_t before = -1;
 };
 
+// The time in which a group had no assignment, because its leader had not sent one. The coordinator refuses commits then.
+struct AwaitedAssignment {
+  int64_t begin_ms = 0;
+  int64_t end_ms = INT64_MAX;
+  int32_t leader = -1;  // the client
+};
+
 class Group {
  public:
   explicit Group(World& world) : world_(world) {}
   virtual ~Group() = default;
   std::map<TopicPartition, CommittedOffset> offsets;
   std::vector<AcceptedCommit> accepted;
+  std::vector<AwaitedAssignment> awaited;
 
   // NONE, or the reason why this member may not commit.
   virtual Error may_commit(const std::string& member_id, const NullableString& instance_id, int32_t generation,
@@ -45,8 +53,6 @@ class Group {
   // How often a member id was a new member; 0 when it is not a member now.
   virtual int32_t incarnation(const std::string& member_id) const = 0;
   virtual bool stable() const = 0;
-  // The client of the leader whose assignment the coordinator waits for, and refuses commits meanwhile; -1: for none.
-  virtual int32_t awaited_leader() const { return -1; }
   virtual std::string describe() const = 0;
   // Another broker has loaded the group from its log.
   virtual void loaded() = 0;

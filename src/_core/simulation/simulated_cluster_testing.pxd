@@ -76,13 +76,18 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         int64_t offset
         int64_t before
 
+    cdef cppclass AwaitedAssignment:
+        int64_t begin_ms
+        int64_t end_ms
+        int32_t leader
+
     cdef cppclass Group:
         map[TopicPartition, CommittedOffset] offsets
         vector[AcceptedCommit] accepted
+        vector[AwaitedAssignment] awaited
         string owner(const TopicPartition&)
         int32_t incarnation(const string&)
         bint stable()
-        int32_t awaited_leader()
         string describe()
         bint expire_a_member()
 

@@ -205,12 +205,18 @@ cdef class SimulatedCluster:
         return self.brokers.coordinator.group().stable()
 
     @property
-    def awaited_leader(self):
-        """Return the client whose assignment a classic group lacks; -1: none.
+    def awaited_assignments(self):
+        """Return (begin_ms, end_ms, client) of each wait of a classic group for its leader's assignment.
 
-        Until then, the coordinator refuses the group's commits.
+        The coordinator refuses the group's commits meanwhile.
         """
-        return self.brokers.coordinator.group().awaited_leader()
+        cdef AwaitedAssignment* a
+        cdef size_t i
+        found = []
+        for i in range(self.brokers.coordinator.group().awaited.size()):
+            a = &self.brokers.coordinator.group().awaited[i]
+            found.append((a.begin_ms, a.end_ms, a.leader))
+        return found
 
     @property
     def group(self):
