@@ -102,6 +102,7 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**JSON, "partition_by": ("day=to_date(a)",)}, "a is int32, not a timestamp or a date"),
     ({**JSON, "partition_by": ("day=upper(a)",)}, "expected one of to_date"),
     ({**JSON, "sort_by": ("b",)}, "cannot sort by b"),
+    ({**JSON, "metadata": (), "bad_records": "fail", "partition_by": ("time", "a")}, r"by all columns \(a, time\)"),
     ({**BASE, "value": "avro"}, "needs a schema, or a registry and exactly one topic"),
     ({**BASE, "value": "protobuf"}, "value protobuf needs descriptors"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),

@@ -165,6 +165,17 @@ def test_protobuf_by_its_descriptors(cluster: EmbeddedCluster, tmp_path: Path):
     assert frame.select("carrier", "number", pl.col("at").dt.timestamp("us")).rows() == [("UA", 7, 1_000_001)]
 
 
+def test_a_field_with_the_name_of_a_renamed_column_of_records(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", ['{"offset": 70}', "bad", None, '{"offset": null}'])
+    options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(tmp_path),
+                            format="delta", value="json", schema="offset BIGINT", metadata=("offset=kafka_offset",))
+    with Ingestion(options, InProcess()) as run:
+        run.run()
+    found = pl.read_delta(str(tmp_path)).sort("kafka_offset")
+    assert found.select("kafka_offset", "offset").rows() == [(0, 70), (1, None), (2, None), (3, None)]
+    assert found["bad_record"].is_null().to_list() == [True, False, True, True]
+
+
 def test_raw_values_and_all_columns_of_records(cluster: EmbeddedCluster, tmp_path: Path):
     cluster.produce("t", [{"value": b"\xff", "key": b"k", "headers": [("h", b"v"), ("n", None)], "timestamp": 1000}])
     options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(tmp_path), metadata=(

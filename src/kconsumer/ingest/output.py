@@ -133,6 +133,10 @@ class Output:
                         verb == "partition" and pa.types.is_binary(known[name]) and not self.hidden_partitions):
                     raise configuration_error(f"cannot {verb} by {name}: it is {known[name]}; give a column of text, "
                                               "numbers, dates or timestamps")
+        dividing = {column.name for column in self.partitions}
+        if dividing and not self.hidden_partitions and known.keys() <= dividing:
+            raise configuration_error(f"cannot partition by all columns ({', '.join(known)}): files do not repeat the "
+                                      "columns of their partition, and would have none; leave one out")
         added = {column.name for column in self.partitions if column.function is not None}
         if self.hidden_partitions:
             fields = [pa.field(field.name, widened_integers(field.type)) for field in fields]

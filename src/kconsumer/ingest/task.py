@@ -105,10 +105,14 @@ class _TaskRun:
             columns = {given: found.column(name) for name, given in output.metadata}
             columns["value"] = found.column("value")
         else:
-            decoded = batch.decode(value=output.decoder, metadata=names, flatten=output.flatten)
-            found = pa.record_batch(decoded)
-            columns = dict(zip([*(given for _, given in output.metadata), *found.schema.names[len(names):]],
-                               found.columns, strict=True))
+            decoded = batch.decode(value=output.decoder, metadata=names)
+            *metadata, value = pa.record_batch(decoded).columns
+            columns = dict(zip((given for _, given in output.metadata), metadata, strict=True))
+            if output.flatten and pa.types.is_struct(value.type):
+                # Here, not in decode(): a field may have the name of a renamed column.
+                columns.update(zip((field.name for field in value.type), value.flatten(), strict=True))
+            else:
+                columns["value"] = value
             errors = decoded.errors
             if errors:
                 bad = self._bad_records(batch, errors)
