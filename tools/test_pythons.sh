@@ -28,7 +28,7 @@ for minor in ${MINORS:-10 11 12 13}; do
   fi
   (cd "$work" && "3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")')
   (cd "$work" && "3.$minor/bin/python" -c 'import importlib.util as u; assert u.find_spec("pyspark_kconsumer"), "Spark would not find us"')
-  "${pip[@]}" pytest pytest-timeout pytest-xdist hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
+  "${pip[@]}" pytest pytest-timeout pytest-xdist hypothesis 'confluent-kafka[schemaregistry]>=2.16' 'kafka-python>=3.0.12' pyarrow \
     polars duckdb pandas numpy lz4 zstandard python-snappy xxhash cryptography prometheus-client uvloop 'click>=8.1' 'rich>=13' \
     fastavro protobuf 'grpcio-tools>=1.66' nbclient ipykernel matplotlib
   # Out of the tree: what is imported must be what was installed.

@@ -60,7 +60,8 @@ def main() -> int:
         left_out |= dict.fromkeys(needing_testing_modules(tests), "wheels have no *_testing modules")
     for path, reason in left_out.items():
         print(f"left out: {path.relative_to(tree)}: {reason}", flush=True)
-    environment = dict(os.environ)
+    # Some tests import others, and benchmarks/. kconsumer is not in the tree's root, but in its folder src.
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         # An extension that does not declare itself would turn the GIL on; ours must not be the one that needs this.
         code = "import kconsumer, sys; assert not sys._is_gil_enabled(), 'importing kconsumer has turned the GIL on'"

@@ -4,7 +4,8 @@
     python tools/wheel_size.py --write WHEEL...    also write the table into docs/install.md
 
 Owns: that table, between its marks, and the two limits. A wheel is installed into a new virtual environment without
-other packages. The import is measured for wheels that fit the Python that runs this tool; the size for all.
+other packages, of the Python that runs this tool if the wheel fits it, else of one that tools/find_python.sh finds.
+Without either, only the size is measured.
 Threads: one (a developer's tool). Never: compiles, or uses the network.
 
 """
@@ -21,13 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "install.md"
+FIND_PYTHON = ROOT / "tools" / "find_python.sh"
 MARKS = re.compile(r"(<!-- size results -->\n).*?(<!-- end of size results -->)", re.S)
 LARGEST_MB = 6.0  # compressed; tools/finish_wheel.py refuses larger wheels
 LONGEST_MS = 60.0  # of CPU time, which depends less on other work of the machine than elapsed time
@@ -43,11 +44,13 @@ class Measured(NamedTuple):
     installed_mb: float
     import_ms: float | None  # None: not measured, since the wheel is for another Python or platform
     import_cpu_ms: float | None
+    python: str  # version that imported it; empty: none
 
     @property
     def row(self) -> str:
         times = ("not measured" if ms is None else f"{ms:.0f}" for ms in (self.import_ms, self.import_cpu_ms))
-        return f"| {self.tags} | {self.compressed_mb:.1f} | {self.installed_mb:.1f} | {' | '.join(times)} |"
+        return (f"| {self.tags} | {self.compressed_mb:.1f} | {self.installed_mb:.1f} | {' | '.join(times)} | "
+                f"{self.python or 'none'} |")
 
     @property
     def faults(self) -> list[str]:
@@ -68,11 +71,25 @@ def tags(wheel: Path) -> str:
     return f"{python}, {system.split('.')[0]}"
 
 
-def fits(wheel: Path) -> bool:
-    """Whether this Python can import the wheel."""
+def interpreter(wheel: Path) -> str | None:
+    """Return a Python of this machine that can import the wheel."""
     python, system = tags(wheel).split(", ")
     here = system.endswith(platform.machine()) and ("linux" in system) == (sys.platform == "linux")
-    return python in ("py3", f"cp{sys.version_info.major}{sys.version_info.minor}") and (system == "any" or here)
+    if system != "any" and not here:
+        return None
+    if python in ("py3", f"cp{sys.version_info.major}{sys.version_info.minor}"):
+        return sys.executable
+    found = subprocess.run([FIND_PYTHON, python.removeprefix("cp3")], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
+def measure(wheel: Path) -> Measured:
+    python = interpreter(wheel)
+    if python is None:
+        return Measured(tags(wheel), *sizes(wheel), None, None, "")
+    version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"],
+                             check=True, capture_output=True, text=True).stdout.strip()
+    return Measured(tags(wheel), *sizes(wheel), *import_ms(wheel, python), version)
 
 
 def sizes(wheel: Path) -> tuple[float, float]:
@@ -82,10 +99,10 @@ def sizes(wheel: Path) -> tuple[float, float]:
     return wheel.stat().st_size / 1e6, installed / 1e6
 
 
-def import_ms(wheel: Path) -> tuple[float, float]:
+def import_ms(wheel: Path, interpreter: str = sys.executable) -> tuple[float, float]:
     """(elapsed, CPU) ms: medians over pairs of processes, `import kconsumer` minus a program that imports nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=True)
+        subprocess.run([interpreter, "-m", "venv", folder], check=True)
         python = str(Path(folder) / "bin" / "python")
         subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check",
                         str(wheel.resolve())], check=True)
@@ -106,9 +123,9 @@ def import_ms(wheel: Path) -> tuple[float, float]:
 def table(found: list[Measured]) -> str:
     return "\n".join((
         f"Measured {datetime.date.today()} on {platform.system()}, {platform.machine()}, {os.cpu_count()} cores, load "
-        f"{os.getloadavg()[0]:.1f}, with Python {platform.python_version()}; import: median of {ROUNDS} processes.", "",
-        "| wheel | compressed, MB | installed, MB | import, ms | import, ms of CPU time |",
-        "| --- | --- | --- | --- | --- |",
+        f"{os.getloadavg()[0]:.1f}; import: median of {ROUNDS} processes.", "",
+        "| wheel | compressed, MB | installed, MB | import, ms | import, ms of CPU time | with Python |",
+        "| --- | --- | --- | --- | --- | --- |",
         *(measured.row for measured in found), ""))
 
 
@@ -123,8 +140,7 @@ def main() -> int:
     wheels = [Path(name) for name in sys.argv[1:] if name != "--write"]
     if not wheels:
         raise SystemExit(__doc__)
-    found = [Measured(tags(wheel), *sizes(wheel), *(import_ms(wheel) if fits(wheel) else (None, None)))
-             for wheel in wheels]
+    found = [measure(wheel) for wheel in wheels]
     text = table(found)
     print(text)
     if "--write" in sys.argv[1:]:

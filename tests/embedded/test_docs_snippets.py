@@ -6,7 +6,8 @@ run in its order, in a temporary folder. A comment before a block says what is p
     <!-- snippet: loops -->             it does not end by itself: once it has read everything, wakeup() must end it
     <!-- snippet: not run: reason -->   what it needs is not here; test_docs_blocks_not_run lists all of these
 
-Lines of `sh` blocks that begin with `kconsumer` are run as commands.
+A block with a comment such as `# Python 3.11` is left out on older Pythons. Lines of `sh` blocks that begin
+with `kconsumer` are run as commands.
 """
 
 from __future__ import annotations
@@ -97,6 +98,12 @@ class Waker:
         self.thread.join()
 
 
+def fits(block):
+    """Whether this Python is as new as a comment in the block says it must be."""
+    needed = re.search(r"# Python 3\.(\d+)\b", block.code)
+    return needed is None or sys.version_info >= (3, int(needed[1]))
+
+
 def run(block, names, cluster):
     source = block.code.replace(ADDRESS, cluster.bootstrap_servers)
     code = compile("\n" * (block.line - 1) + source, str(block.page), "exec")
@@ -115,7 +122,7 @@ def test_the_blocks_of_a_page_run(page, cluster, tmp_path, monkeypatch):
     names = {"__name__": "__main__"}
     try:
         for block in blocks(page):
-            if block.language == "python" and not block.mark.startswith("not run:"):
+            if block.language == "python" and not block.mark.startswith("not run:") and fits(block):
                 run(block, names, cluster)
                 run_tests_of(block, names)
     finally:

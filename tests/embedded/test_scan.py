@@ -71,7 +71,8 @@ def test_every_library_reads_it_and_reads_it_again(config):
     assert ids(of(flights)) == list(range(RECORDS))
     assert pl.DataFrame(flights)["id"].sort().to_list() == list(range(RECORDS))
     assert pl.from_arrow(flights).struct.field("id").sort().to_list() == list(range(RECORDS))
-    assert sorted(pd.DataFrame.from_arrow(flights)["id"]) == list(range(RECORDS))
+    if hasattr(pd.DataFrame, "from_arrow"):  # pandas 3, which needs Python 3.11
+        assert sorted(pd.DataFrame.from_arrow(flights)["id"]) == list(range(RECORDS))
     assert pa.schema(flights) == pa.schema([("id", pa.int64()), ("carrier", pa.string())])
 
 

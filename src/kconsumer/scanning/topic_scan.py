@@ -42,8 +42,8 @@ def scan(
     """Return a range of a topic as a table, for libraries that read Arrow streams.
 
     ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
-    ``pandas.DataFrame.from_arrow(flights)``. Each query reads the topic from its start. Nothing is committed. The rows
-    of a partition are in the order of their offsets.
+    ``pandas.DataFrame.from_arrow(flights)`` (pandas 3). Each query reads the topic from its start. Nothing is
+    committed. The rows of a partition are in the order of their offsets.
 
     Reading fails at once if every bootstrap server refuses the connection, cannot be resolved or fails the TLS
     handshake.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_tests_that_need_modules_outside_the_wheel_are_left_out(tool, tests):
 def test_tests_that_need_a_missing_package_are_left_out(tool, tests):
     assert tool.importing([tests], []) == []
     assert tool.importing([tests], ["numpy", "pandas"]) == [tests / "unit/records/test_pandas.py"]
+
+
+def test_tests_may_import_others_of_the_tree(tool, tmp_path, monkeypatch):
+    for name, text in {
+        "pyproject.toml": "[tool.pytest.ini_options]\n", "tests/helper.py": "WORD = 'found'\n",
+        "tests/unit/test_it.py": "from tests.helper import WORD\n\ndef test_it():\n    assert WORD == 'found'\n",
+        "tests/embedded/test_nothing.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "argv", ["test_wheel.py", str(tmp_path)])
+    assert tool.main() == 0
 
 
 def test_modules_built_in_place_contain_the_test_modules(tool):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -63,7 +65,7 @@ def test_a_wheel_that_is_too_large_or_imports_too_slowly_fails_the_tool(  # noqa
     wheel_size, wheel, monkeypatch, capsys, compressed, cpu, fault,
 ):
     monkeypatch.setattr(wheel_size, "sizes", lambda _wheel: (compressed, 9.0))
-    monkeypatch.setattr(wheel_size, "import_ms", lambda _wheel: (70.0, cpu))
+    monkeypatch.setattr(wheel_size, "import_ms", lambda *_: (70.0, cpu))
     monkeypatch.setattr(sys, "argv", ["wheel_size.py", str(wheel)])
     assert wheel_size.main() == (0 if fault is None else 1)
     shown = capsys.readouterr().out
@@ -73,12 +75,27 @@ def test_a_wheel_that_is_too_large_or_imports_too_slowly_fails_the_tool(  # noqa
 
 
 def test_the_import_of_a_wheel_for_another_platform_is_not_measured(wheel_size, wheel, monkeypatch, capsys):
-    monkeypatch.setattr(wheel_size, "import_ms", lambda _wheel: pytest.fail("this Python cannot import it"))
+    monkeypatch.setattr(wheel_size, "import_ms", lambda *_: pytest.fail("this Python cannot import it"))
     other = wheel.rename(wheel.with_name("kconsumer-1.0-cp39-cp39-manylinux_2_28_sparc64.whl"))
     monkeypatch.setattr(sys, "argv", ["wheel_size.py", str(other)])
     assert wheel_size.main() == 0
     assert "| cp39, manylinux_2_28_sparc64 | 0.0 | 1.0 | not measured | not measured |" in capsys.readouterr().out
 
+
+def test_the_python_of_the_wheel_imports_it(wheel_size, wheel, monkeypatch, tmp_path, capsys):
+    finder = tmp_path / "find_python.sh"
+    finder.write_text(f'#!/bin/sh\n[ "$1" = 99 ] && echo {sys.executable}\n')
+    finder.chmod(0o755)
+    monkeypatch.setattr(wheel_size, "FIND_PYTHON", finder)
+    measured = []
+    monkeypatch.setattr(wheel_size, "import_ms", lambda _wheel, python: measured.append(python) or (70.0, 50.0))
+    names = [f"kconsumer-1.0-cp3{minor}-none-any.whl" for minor in (99, 98)]
+    monkeypatch.setattr(sys, "argv", ["wheel_size.py", *(str(shutil.copy(wheel, tmp_path / name)) for name in names)])
+    assert wheel_size.main() == 0
+    assert measured == [sys.executable]
+    shown = capsys.readouterr().out
+    assert f"| cp399, any | 0.0 | 1.0 | 70 | 50 | {platform.python_version()} |" in shown
+    assert "| cp398, any | 0.0 | 1.0 | not measured | not measured | none |" in shown
 
 
 def test_the_table_is_written_between_the_marks_only(wheel_size, tmp_path):
