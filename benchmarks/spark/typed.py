@@ -41,10 +41,11 @@ def ways(spark: SparkSession, servers: str, kind: str) -> dict[str, Way]:
 
     def typed() -> DataFrame:
         schema = SCHEMA if kind == "json" else json.dumps(AVRO)
-        options = {"value.format": kind, "value.schema": schema, "columns": "partition,offset,value"}
+        options = {"value.format": kind, "value.schema": schema, "columns": "partition,offset,value",
+                   "value.flatten": "true", "badRecords": "fail"}  # from_avro fails too
         if kind == "avro":
             options["value.framing"] = f"skip={len(PREFIX)}"
-        return source("kconsumer", **options).select("partition", "offset", "value.*")
+        return source("kconsumer", **options)
 
     return {FUNCTION: lambda: by_spark("kafka"), "kconsumer's source, Spark's function": lambda: by_spark("kconsumer"),
             TYPED: typed}

@@ -335,7 +335,74 @@ def test_keys_and_values(read: Read, kafka: KafkaCluster, topic_name: Names):
     assert rows_of(read(**options, badRecords="drop").select("offset", "key.k")) == [(0, 1)]
 
 
+def test_a_flat_frame_equals_the_selected_fields(read: Read, kafka: KafkaCluster, topic_name: Names):
+    topic = values(kafka, topic_name(), [*JSON_ROWS, b"?"])
+    options = {"subscribe": topic, "value__format": "json", "value__schema": DDL}
+    flat = read(**options, value__flatten="true", columns="offset,value,partition")
+    selected = read(**options).select("offset", "value.*", "partition", "bad_record")
+    assert flat.schema == selected.schema
+    assert rows_of(flat) == rows_of(selected)
+    assert len(rows_of(flat)) == len(JSON_ROWS) + 1
+    assert [row.offset for row in flat.where("bad_record is not null").collect()] == [len(JSON_ROWS)]
+    dropped = read(**options, value__flatten="true", badRecords="drop", columns="offset,value")
+    assert rows_of(dropped) == rows_of(selected.drop("partition", "bad_record"))[:-1]
+    assert read(**options, value__flatten="TRUE", value__columns="x,s", columns="value").columns == [
+        "x", "s", "bad_record"]
+
+
+def test_a_flat_key_beside_a_flat_value(read: Read, kafka: KafkaCluster, topic_name: Names):
+    topic = topic_name()
+    kafka.create_topic(topic)
+    kafka.produce(topic, [{"key": b'{"key": 1}', "value": b'{"v": {"w": 2}}'}, {"key": None, "value": b'{"v": null}'}])
+    frame = read(subscribe=topic, columns="key,value,offset", key__format="json", key__schema="key INT",
+                 key__flatten="true", value__format="json", value__schema="v STRUCT<w: INT>", value__flatten="true",
+                 badRecords="fail")
+    assert frame.schema.simpleString() == "struct<key:int,v:struct<w:int>,offset:bigint>"
+    assert rows_of(frame) == [(1, (2,), 0), (None, None, 1)]
+
+
+def test_filters_on_fields_with_names_of_kafkas_columns(spark: Any, read: Read, kafka: KafkaCluster, topic_name: Names):
+    topic = values(kafka, topic_name(), [b'{"offset": 7, "partition": 3, "Topic": "here"}'])
+    frame = read(subscribe=topic, value__format="json", value__schema="offset INT, partition INT, Topic STRING",
+                 value__flatten="true", columns="value", badRecords="fail")
+    setting = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "true")
+    try:
+        assert rows_of(frame.where("offset = 7 and partition = 3 and Topic = 'here'")) == [(7, 3, "here")]
+    finally:
+        spark.conf.set(setting, before)
+
+
+def test_flat_columns_in_a_stream(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
+    topic, out = values(kafka, topic_name(), [b'{"i": 1, "s": "x"}', b"?", None]), str(tmp_path / "out")
+    frame = spark.readStream.format("kconsumer").options(**{
+        "kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest",
+        "value.format": "json", "value.schema": "i INT, s STRING", "value.flatten": "true",
+        "columns": "value,offset"}).load()
+    query = frame.drop("bad_record").writeStream.format("parquet").option("path", out).option(
+        "checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    assert rows_of(spark.read.parquet(out).orderBy("offset")) == [(1, "x", 0), (None, None, 1), (None, None, 2)]
+
+
+def test_flat_columns_of_one_name(read: Read):
+    options = {"subscribe": "t", "value__format": "json", "value__flatten": "true"}
+    for schema, columns in (("i INT, Offset INT", "offset,value"), ("bad_record INT", "value"),
+                            ("i INT, TOPIC STRING", "topic,value")):
+        with pytest.raises(AnalysisException, match="two columns have the name"):
+            read(**options, value__schema=schema, columns=columns)
+    assert read(**options, value__schema="offset INT", columns="value", badRecords="drop").columns == ["offset"]
+    nested = {**options, "value__flatten": "false"}
+    assert read(**nested, value__schema="offset INT", columns="offset,value", badRecords="drop").columns == [
+        "offset", "value"]
+
+
 @pytest.mark.parametrize(("options", "text"), [
+    ({"value__flatten": "true"}, "option value.flatten needs value.format"),
+    ({"value__format": "json", "value__schema": "i INT", "value__flatten": "yes"}, "expected true or false"),
+    ({"value__format": "avro", "value__schema": '"string"', "value__flatten": "true"},
+     "option value.flatten needs records with fields: the values are string"),
     ({"value__format": "protobuf", "value__descriptors": "base64:?"}, "expected base64 after base64:"),
     ({"value__format": "xml"}, "expected one of raw, json, avro, protobuf"),
     ({"value__formt": "json"}, "unknown option value.formt"),

@@ -23,7 +23,7 @@ from kconsumer.spark.pinned import read_pinned, write_pinned
 from kconsumer.spark.pruning import Pruning
 from kconsumer.spark.schema import spark_schema
 from kconsumer.spark.stream import UnlimitedStreamReader
-from kconsumer.spark.typed import Typed, decoders, sort_out
+from kconsumer.spark.typed import Typed, check_names, decoders, sort_out
 from kconsumer.spark.typed import typed as make_typed
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class KconsumerDataSource(DataSource):
             for decoder in found.values():
                 decoder.remember(pinned)
         self._typed = make_typed(found, typed, self._read_options.subscription.topics)
+        if self._typed is not None:
+            check_names(self._typed, self._read_options.columns)
         self._newest = {subject: schema for decoder in found.values() for subject, schema in decoder.known().items()}
 
     @classmethod
@@ -112,7 +114,8 @@ class _PruningReader(_RangeReader):
         self._pruning = Pruning()
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        self._pruning.push(filters)
+        # Without Kafka's column, a name such as `offset` can be a field of a flat value.
+        self._pruning.push(one for one in filters if one.attribute[0].lower() in self._options.columns)
         return filters  # Spark evaluates all again: cheap compared with reading excluded records
 
     def partitions(self) -> list[InputPartition]:

@@ -22,13 +22,14 @@ from kconsumer.decoding import Avro, Json, Protobuf, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.schemas import BAD_RECORD, stored_type
+from kconsumer.ranges.option_values import flag
 from kconsumer.spark.schema import arrow_schema, spark_schema
 
 FORMATS: Final = ("raw", "json", "avro", "protobuf")
 BAD_RECORDS: Final = ("column", "fail", "drop")
 BAD_COLUMNS: Final = {"value": "bad_record", "key": "bad_key"}
 _SIDES: Final = ("value", "key")
-_OPTIONS: Final = ("format", "schema", "message", "descriptors", "framing", "columns", "subject", "epoch")
+_OPTIONS: Final = ("format", "schema", "message", "descriptors", "framing", "columns", "subject", "epoch", "flatten")
 # Set by `kconsumer ingest`: columns beside the decoded value, and only the rows of bad records.
 EXTRAS: Final = {"value.raw": "raw", "value.size": "value_size"}
 _EXTRA_TYPES: Final = {"raw": pa.binary(), "value_size": pa.int32()}
@@ -46,6 +47,13 @@ class TypedColumn:
 
     decoder: RegistryDecoder[Any]
     type: pa.DataType  #: the type for Spark
+    flat: bool = False  #: its fields are columns of the frame, in its place
+
+    def fields(self, name: str) -> list[pa.Field]:
+        """Return the fields of the frame for the column of this name."""
+        if not self.flat:
+            return [pa.field(name, self.type)]
+        return [self.type.field(n) for n in range(self.type.num_fields)]
 
 
 @dataclass(frozen=True)
@@ -71,10 +79,10 @@ class Typed:
 
     def arrow_schema(self, columns: tuple[str, ...]) -> pa.Schema:
         """Return the schema of a frame with these columns of the source."""
-        fields = []
+        fields: list[pa.Field] = []
         for field in arrow_schema(columns):
             typed = self.column(field.name)
-            fields.append(field if typed is None else pa.field(field.name, typed.type))
+            fields += [field] if typed is None else typed.fields(field.name)
         fields += [pa.field(BAD_COLUMNS[name], BAD_RECORD) for name in self.bad_columns(columns)]
         return pa.schema([*fields, *(pa.field(name, _EXTRA_TYPES[name]) for name in self.extra_columns(columns))])
 
@@ -140,18 +148,36 @@ def typed(found: Mapping[str, RegistryDecoder[Any]], options: Mapping[str, str],
                                   f"{', '.join(BAD_RECORDS)}")
     if not found:
         return None
-    sides = {side: _typed_column(side, decoder, topics) for side, decoder in found.items()}
+    sides = {side: _typed_column(side, decoder, topics, flag(options, f"{side}.flatten", False))
+             for side, decoder in found.items()}
     extras = tuple(column for option, column in EXTRAS.items() if options.get(option) == "true" and "value" in sides)
     return Typed(sides.get("value"), sides.get("key"), bad, extras)
 
 
-def _typed_column(side: str, decoder: RegistryDecoder[Any], topics: tuple[str, ...]) -> TypedColumn:
+def check_names(found: Typed, columns: tuple[str, ...]) -> None:
+    """Refuse two columns of one name, which only the fields of a flat key or value can make. Spark ignores their case.
+
+    Raises:
+        ConfigurationError: there are two.
+    """
+    names = [name.lower() for name in found.arrow_schema(columns).names]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise configuration_error(f"two columns have the name {name!r}, since a key or value is flattened: leave "
+                                      "one out with the option columns, value.columns or key.columns, or do not "
+                                      "flatten")
+
+
+def _typed_column(side: str, decoder: RegistryDecoder[Any], topics: tuple[str, ...], flat: bool) -> TypedColumn:
     try:
         resolved = decoder.resolved(topics[0] if len(topics) == 1 else None, key=side == "key")
     except ValueError:
         raise configuration_error(f"the subject of the {side}s' schema is unknown, since the query may read several "
                                   f"topics: set {side}.subject or {side}.schema") from None
-    return TypedColumn(resolved, _taken_type(pa.array(resolved.decode([])).type, side))
+    found = _taken_type(pa.array(resolved.decode([])).type, side)
+    if flat and not (pa.types.is_struct(found) and found.num_fields):
+        raise configuration_error(f"option {side}.flatten needs records with fields: the {side}s are {found}")
+    return TypedColumn(resolved, found, flat)
 
 
 def _decoder(side: str, options: Mapping[str, str], settings: Mapping[str, str]) -> RegistryDecoder[Any] | None:

@@ -30,6 +30,7 @@ class TypedRows:
         # typed.column() is checked in the second line, which mypy does not see.
         self._decoders: dict[str, Any] = {name: typed.column(name).decoder for name in ("value", "key")  # type: ignore[union-attr]
                                           if name in columns and typed.column(name) is not None}
+        self._columns = columns
         self._bad_columns = typed.bad_columns(columns)
         self._plain = arrow_schema([name for name in columns if name not in self._decoders])
         self._extras = typed.extra_columns(columns)
@@ -55,8 +56,11 @@ class TypedRows:
             columns.update(zip(self._plain.names, plain.columns, strict=True))
         errors = {"value": decoded.errors, "key": decoded.key_errors}
         added = [bad_records(errors[name], len(batch)) for name in self._bad_columns] + self._extra(batch)
-        made = [_as(columns[name], self._schema.field(name).type)
-                for name in self._schema.names[:len(self._schema) - len(added)]]
+        made: list[pa.Array] = []
+        for name in self._columns:
+            typed = self._typed.column(name)
+            made += columns[name].flatten() if typed is not None and typed.flat else [columns[name]]
+        made = [_as(column, field.type) for column, field in zip(made, self._schema, strict=False)]
         rows = pa.RecordBatch.from_arrays([*made, *added], schema=self._schema)
         if self._typed.bad == ONLY_BAD:
             return rows.take(pa.array([error.row for error in errors["value"]], pa.int32()))
