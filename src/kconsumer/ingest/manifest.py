@@ -13,7 +13,7 @@ from typing import Final
 from kconsumer.ranges.offsets import OffsetRange, Progress
 
 # The characters that Hive and Spark write as %XX in the name of a partition's folder. They keep all others.
-_ESCAPED: Final = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
+_ESCAPES: Final = {code: f"%{code:02X}" for code in (*range(32), *b"\"#%'*/:=?\\{[]^\x7f")}
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -65,8 +65,4 @@ class Commit:
 
 def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:
     """The names of a partition's folders, as Hive writes them. There is no folder for an empty string: it is null."""
-    return [f"{_escaped(name)}={_escaped(value) if value else _NULL}" for name, value in partition]
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
+    return [f"{name.translate(_ESCAPES)}={value.translate(_ESCAPES) if value else _NULL}" for name, value in partition]

@@ -163,7 +163,9 @@ class FileWriter:
                 self._end(values)
             elif last:
                 waiting[values] = found
-            elif self._is_large(values, found):
+            elif values in self._spill:  # after its earlier rows: order is kept
+                aside.append(part)
+            elif self._is_large(found):
                 self._write(values, found, is_sorted=False)
             else:
                 self._check_names(values)
@@ -182,21 +184,21 @@ class FileWriter:
         if not self._sort_by:
             found = self._spill.tables(self._options.group_bytes, waiting)
             for values, tables in itertools.groupby(found, key=itemgetter(0)):
-                for _, rows in tables:
-                    self._write(values, rows, is_sorted=False)
+                for _, rows, size in tables:
+                    self._write(values, rows, is_sorted=False, size=size)
                 self._end(values)
             return
         together: list[tuple[_Values, pa.Table]] = []
         held = 0
-        for values, rows in self._spill.tables(min(_SORTED_BYTES, self._options.target_bytes), waiting):
-            if rows.nbytes >= _TOGETHER_BYTES // 2:
-                self._write(values, rows, is_sorted=False)
+        for values, rows, size in self._spill.tables(min(_SORTED_BYTES, self._options.target_bytes), waiting):
+            if size >= _TOGETHER_BYTES // 2:
+                self._write(values, rows, is_sorted=False, size=size)
                 continue
-            if held + rows.nbytes > _TOGETHER_BYTES:
+            if held + size > _TOGETHER_BYTES:
                 self._write_together(together)
                 together, held = [], 0
             together.append((values, rows))
-            held += rows.nbytes
+            held += size
         if together:
             self._write_together(together)
 
@@ -204,18 +206,15 @@ class FileWriter:
         """Sort and write partitions, a file for each of them."""
         counts = [rows.num_rows for _, rows in found]
         rows = pa.concat_tables([rows for _, rows in found])
-        order = self._sorted_within(rows, None, counts)
-        rows = rows.combine_chunks()
-        rows = rows.take(order)
+        rows = _taken(rows, self._sorted_within(rows, None, counts))
         start = 0
         for (values, _), count in zip(found, counts, strict=True):
             self._write(values, rows.slice(start, count), is_sorted=True)
             start += count
 
-    def _is_large(self, values: _Values, part: pa.Table) -> bool:
-        """Whether rows of a partition need not wait for others. They do if earlier ones wait: order is kept."""
-        return not self._sort_by and values not in self._spill and \
-            part.nbytes >= self._options.group_bytes // _GROUP_PARTS
+    def _is_large(self, part: pa.Table) -> bool:
+        """Whether rows of a partition need not wait for others."""
+        return not self._sort_by and part.nbytes >= self._options.group_bytes // _GROUP_PARTS
 
     def _divided(self, gathered: list[pa.RecordBatch], sort: bool) -> tuple[pa.Table, list[_Part]]:
         """Return the rows in the order of their combinations of partition values, without the partition columns.
@@ -246,8 +245,7 @@ class FileWriter:
                 start += count
         if sort:
             order = self._sorted_within(rows, order, [count for _, _, count in parts])
-        rows = rows.combine_chunks()
-        return rows.take(order), parts
+        return _taken(rows, order), parts
 
     def _sorted_within(self, rows: pa.Table, order: pa.Array | None, counts: Sequence[int]) -> pa.Array:
         """Sort each of the successive groups of an order of rows, whose sizes are `counts`.
@@ -269,15 +267,21 @@ class FileWriter:
         found = pa.concat_arrays(sorted_groups)
         return found if order is None else order.take(found)
 
-    def _write(self, values: _Values, rows: pa.Table, is_sorted: bool) -> None:
-        """Write rows to the partition's file; if the rows of a file are sorted, they are all of it."""
+    def _write(self, values: _Values, rows: pa.Table, is_sorted: bool, size: int | None = None) -> None:
+        """Write rows to the partition's file; if the rows of a file are sorted, they are all of it.
+
+        Args:
+            size: the rows' bytes, if they are known.
+        """
+        if size is None:
+            size = rows.nbytes
         if not self._sort_by:
-            self._write_groups(values, rows, None)
+            self._write_groups(values, rows, None, size)
             if self._open[values].sink.tell() >= self._options.target_bytes:
                 self._finish(values)
             return
         if is_sorted:
-            self._write_groups(values, rows, None)
+            self._write_groups(values, rows, None, size)
             self._finish(values)
             return
         order = pc.sort_indices(rows, self._sort_by)
@@ -286,20 +290,20 @@ class FileWriter:
         del rows
         for n, column in enumerate(columns):  # one by one, so that the copies are never all there
             columns[n] = column.combine_chunks()
-        self._write_groups(values, pa.table(columns, names), order)
+        self._write_groups(values, pa.table(columns, names), order, size)
         self._finish(values)
 
-    def _write_groups(self, values: _Values, rows: pa.Table, order: pa.Array | None) -> None:
-        """Write row groups of the options' size."""
+    def _write_groups(self, values: _Values, rows: pa.Table, order: pa.Array | None, size: int) -> None:
+        """Write `size` bytes of rows in row groups of the options' size."""
         count = max(rows.num_rows, 1)
-        size = min(self._options.group_rows, max(1, count * self._options.group_bytes // max(rows.nbytes, 1)), count)
-        if rows.num_rows <= size * 5 // 4:  # no small row group at the end
-            size = min(count, self._options.group_rows)
+        most = min(self._options.group_rows, max(1, count * self._options.group_bytes // max(size, 1)), count)
+        if rows.num_rows <= most * 5 // 4:  # no small row group at the end
+            most = min(count, self._options.group_rows)
         opened = self._open.get(values) or self._begin(values, rows)
-        for start in range(0, rows.num_rows, size):
-            part = rows.slice(start, size) if order is None else rows.take(order.slice(start, size))
+        for start in range(0, rows.num_rows, most):
+            part = rows.slice(start, most) if order is None else rows.take(order.slice(start, most))
             with self._naming(opened.name):
-                opened.writer.write_table(part, row_group_size=size)
+                opened.writer.write_table(part, row_group_size=most)
 
     # ---- files
 
@@ -405,14 +409,15 @@ class _Spill:
         self._writer.write_batch(batch)
         self._count += 1
 
-    def tables(self, size: int, more: dict[_Values, pa.Table]) -> Iterator[tuple[_Values, pa.Table]]:
-        """Yield the rows of each partition, in tables of about so many bytes.
+    def tables(self, size: int, more: dict[_Values, pa.Table]) -> Iterator[tuple[_Values, pa.Table, int]]:
+        """Yield the rows of each partition, in tables of about so many bytes, and their bytes.
 
         Args:
             more: later rows of partitions.
         """
         if self._writer is None:
-            yield from more.items()
+            for values, rows in more.items():
+                yield values, rows, rows.nbytes
             return
         self._writer.close()
         self._file.flush()
@@ -428,12 +433,13 @@ class _Spill:
             for batch in self._batches(values, stored, more):
                 batches.append(batch)
                 held += batch.nbytes
-                touched += batch.nbytes
                 if held >= size:
-                    yield values, pa.Table.from_batches(batches)
+                    yield values, pa.Table.from_batches(batches), held
+                    touched += held
                     batches, held = [], 0
             if batches:
-                yield values, pa.Table.from_batches(batches)
+                yield values, pa.Table.from_batches(batches), held
+                touched += held
 
     def _batches(self, values: _Values, stored: list[pa.RecordBatch], more: dict[_Values, pa.Table],
                  ) -> Iterator[pa.RecordBatch]:
@@ -447,6 +453,11 @@ class _Spill:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
+    """Return the rows in this order, copied column by column: the contiguous copies are never all there."""
+    return pa.table([column.combine_chunks().take(order) for column in rows.columns], rows.schema)
 
 
 def _dictionary_columns(sample: pa.Table) -> list[str] | bool:
