@@ -48,6 +48,7 @@ _DISTINCT: Final = (0.4, 0.8)
 _MAPPED_BYTES: Final = 16 << 20  # of rows read from the temporary file; then its pages no longer count as memory
 _DAYS: Final = (-719_162, 2_932_897)  # the first one of year 1 and of year 10,000, since 1970
 _DAY_US: Final = 86_400_000_000
+_BUFFER_BYTES: Final = 32 << 10  # of a file: pages of small partitions are small
 _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Linux
 
 
@@ -318,7 +319,7 @@ class FileWriter:
             folder = "/".join([folder, *names])
             self._target.make(folder)
         name = f"{folder}/{self._pattern % len(self._names)}"
-        sink = self._target.fs.open_output_stream(self._target.path(name))
+        sink = self._target.fs.open_output_stream(self._target.path(name), buffer_size=_BUFFER_BYTES)
         self._names.append(name)
         if self._partition_by and self._dictionary is None and rows.num_rows >= _SAMPLE_ROWS[0]:
             self._dictionary = _dictionary_columns(rows.slice(0, _SAMPLE_ROWS[1]))
