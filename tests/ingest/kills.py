@@ -22,6 +22,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,11 @@ class Killing:
             from pyiceberg.catalog import load_catalog
 
             given = self.catalog()
-            catalog = load_catalog(given.pop("name"), **given)
-            if not catalog.table_exists("space.rows"):
-                return []
-            return [task.file.file_path.removeprefix("file://")
-                    for task in catalog.load_table("space.rows").scan().plan_files()]
+            with closing(load_catalog(given.pop("name"), **given)) as catalog:
+                if not catalog.table_exists("space.rows"):
+                    return []
+                return [task.file.file_path.removeprefix("file://")
+                        for task in catalog.load_table("space.rows").scan().plan_files()]
         return [str(file) for file in path.glob("*.parquet")]
 
     def rows(self) -> list[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """Folder: the operations on files that tables need, on a file system of pyarrow.
 
-Owns: writes in one step, and renames that a killed process can repeat. Threads: any.
-Never: replaces a file of another process, except by a rename.
+Owns: writes in one step, renames that a killed process can repeat, and fsync. Threads: any; sync() makes some that end
+with it. Never: replaces a file of another process, except by a rename.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from kconsumer.ingest.conditional import Conditional
 from kconsumer.ingest.errors import IngestError
 
 ABANDONED: Final = 3600.0  # seconds after the last write; then the writer of an unfinished file has ended
+_SYNCS: Final = 8  # at once: the journal then has fewer transactions
 
 
 class Folder:
@@ -78,8 +80,23 @@ class Folder:
             return False
         finally:
             os.unlink(partial)
-        _sync_folder(os.path.dirname(target))
+        sync(os.path.dirname(target))
         return True
+
+    def sync(self, names: Sequence[str]) -> None:
+        """Make written files outlast a power failure, with their names. Object stores need no call for this."""
+        if self._is_local:
+            _sync_all(map(self.path, names))
+            self.sync_names(names)
+
+    def sync_names(self, names: Sequence[str]) -> None:
+        """Make the names of files outlast a power failure: of new files, or after renames."""
+        if self._is_local:
+            folders = {""} if names else set()
+            for name in names:
+                parts = name.split("/")[:-1]
+                folders.update("/".join(parts[:n + 1]) for n in range(len(parts)))
+            _sync_all(map(self.path, folders))
 
     def exists(self, name: str) -> bool:
         return bool(self.fs.get_file_info(self.path(name)).type == fs.FileType.File)
@@ -143,7 +160,19 @@ class Folder:
                 if info.path.endswith(".partial") and info.mtime is not None and info.mtime.timestamp() < old]
 
 
-def _sync_folder(path: str) -> None:
+def _sync_all(paths: Iterable[str]) -> None:
+    found = list(paths)
+    if len(found) < 2:
+        for path in found:
+            sync(path)
+        return
+    with ThreadPoolExecutor(min(_SYNCS, len(found))) as pool:
+        for _ in pool.map(sync, found):  # raises the errors
+            pass
+
+
+def sync(path: str) -> None:
+    """fsync of a file or folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -117,10 +117,12 @@ class FileWriter:
             self._flush(last=False)
 
     def close(self) -> tuple[FileEntry, ...]:
-        """Write the remaining rows and return the files."""
+        """Write the remaining rows and return the files, which then outlast a power failure."""
         self._flush(last=True)
         for values in list(self._open):  # of partitions without rows at the end
             self._finish(values)
+        if self._done:
+            self._target.sync([entry.path for entry in self._done])
         return tuple(self._done)
 
     def abandon(self) -> None:

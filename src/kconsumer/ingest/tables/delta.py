@@ -44,6 +44,7 @@ _log = logging.getLogger("kconsumer.ingest")
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
+_UNSYNCED: Final = 10  # at most so many entries of the log has a killed run left to the operating system
 _MANY: Final = 32  # applications from which on the log is read in one pass
 _SAMPLE: Final = 12  # applications that deltalake is asked for, to compare
 # Features of Delta that ask nothing of a writer that only appends files.
@@ -87,6 +88,7 @@ class DeltaTable:
         self._delta: Any = None
         self._state = JobState()
         self._known: dict[str, Any] = {}  # value of the property
+        self._synced: int | None = None  # version of the log whose entries are on the disk
 
     @property
     def name(self) -> str:
@@ -329,7 +331,23 @@ class DeltaTable:
                         raise IngestError(f"cannot commit to {self.name}: {error}") from error
                     continue
             self._delta.update_incremental()
+            self._sync_log()
             return
+
+    def _sync_log(self) -> None:
+        """Make the log of a local table outlast a power failure, which deltalake leaves to the operating system.
+
+        Otherwise a commit's name may outlast its content, which readers of the table take for an error.
+        """
+        if not self.storage.is_local:
+            return
+        folder = self.storage.open()
+        newest = self._delta.version()
+        first = max(0, newest - _UNSYNCED) if self._synced is None else self._synced + 1
+        names = [*(f"{version:020d}.json" for version in range(first, newest + 1)),
+                 f"{newest:020d}.checkpoint.parquet", "_last_checkpoint"]
+        folder.sync([name for name in (f"_delta_log/{name}" for name in names) if folder.exists(name)])
+        self._synced = newest
 
     def _check(self, number: int) -> None:
         if (self._delta.transaction_version(self._app) or 0) != number:
@@ -368,6 +386,7 @@ class DeltaTable:
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
         except DeltaError:  # another run was faster: the claim detects it
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+        self._sync_log()
 
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""

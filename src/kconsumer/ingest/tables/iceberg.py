@@ -63,6 +63,8 @@ class IcebergTable:
     ) -> None:
         try:
             from pyiceberg.catalog import load_catalog
+
+            from kconsumer.ingest.tables.iceberg_io import DurableFileIO
         except ImportError as error:
             raise IngestError(f"the format iceberg needs pyiceberg ({error}): pip install 'kconsumer[iceberg]'"
                               ) from error
@@ -74,6 +76,8 @@ class IcebergTable:
         self._partitions = partitions
         given = dict(catalog)
         self._catalog = load_catalog(given.pop("name", "default"), **given)
+        if storage.is_local:
+            self._catalog.properties.setdefault("py-io-impl", f"{DurableFileIO.__module__}.{DurableFileIO.__name__}")
         # Tables may share the path. The staged files of one are not to be taken for those of another.
         self.staging = f"{_HOME}/{job}/{table}-{_catalog_id(self._catalog)}"
         self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)

@@ -215,3 +215,5 @@ class ParquetTable:
             for staged, final in moves:
                 assert folder is not None
                 folder.publish(staged, final)
+            if folder is not None:  # a run looks for unpublished files of the last record only
+                folder.sync_names([final for _, final in moves])
