@@ -39,7 +39,8 @@ class Disk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
+        # Also where a failed test has files open: a mounted folder could not be removed.
+        subprocess.run(["umount", "--lazy", str(self.path)], check=True, capture_output=True)
 
     def cut_power(self) -> None:
         """From now on, writes fail, and what was not synchronized is lost."""
@@ -51,7 +52,7 @@ class Disk:
 
     def restart(self) -> None:
         """Mount the file system again. No process may have a file of it open."""
-        self.__exit__()
+        subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
         self._mount()
 
     def _mount(self) -> None:

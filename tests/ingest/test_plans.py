@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -106,6 +107,12 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "avro"}, "needs a schema, or a registry and exactly one topic"),
     ({**BASE, "value": "protobuf"}, "value protobuf needs descriptors"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
+    ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
+        {"name": "waits", "type": {"type": "array", "items": {
+            "type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}}}]})},
+     "cannot store waits: Parquet has no month_day_nano_interval"),
+    ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
+        {"name": "a", "type": {"type": "record", "name": "s", "fields": []}}]})}, "its schema has no fields"),
     ({**BASE, "trigger": "soon"}, "invalid value 'soon' for trigger"),
     ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),
 ])

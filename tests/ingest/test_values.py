@@ -68,6 +68,22 @@ def test_avro_by_its_schema(cluster: EmbeddedCluster, tmp_path: Path):
     assert str(frame.schema["price"]) == "Decimal(precision=9, scale=2)"
 
 
+@pytest.mark.parametrize("flatten", [True, False])
+def test_records_without_fields_have_no_column(cluster: EmbeddedCluster, tmp_path: Path, flatten: bool):
+    empty = {"type": "record", "name": "empty", "fields": []}
+    schema = {"type": "record", "name": "r", "fields": [
+        {"name": "a", "type": "int"}, {"name": "e", "type": empty},
+        {"name": "n", "type": {"type": "record", "name": "n", "fields": [
+            {"name": "x", "type": "empty"}, {"name": "y", "type": "int"}]}},
+        {"name": "l", "type": {"type": "array", "items": "empty"}},
+        {"name": "m", "type": {"type": "map", "values": "empty"}}]}
+    cluster.produce("t", [{"value": b"\x06" + b"\x08" + b"\x04\0" + b"\x02\x02k\0"}, {"value": None}])
+    frame = ingest(cluster, tmp_path, value="avro", schema=json.dumps(schema), bad_records="fail", flatten=flatten)
+    row = {"a": 3, "n": {"y": 4}}
+    assert frame.drop("offset").rows(named=True)[0] == (row if flatten else {"value": row})
+    assert len(frame) == 2
+
+
 class _Registry:
     """As confluent_kafka's client, with two schemas."""
 

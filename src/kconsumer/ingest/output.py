@@ -16,7 +16,7 @@ import pyarrow as pa
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Decoder
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.schemas import BAD_RECORD, METADATA, stored_type, widened_integers
+from kconsumer.ingest.schemas import BAD_RECORD, METADATA, storable, stored_type, widened_integers
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.transforms import Transform, parse_call
 
@@ -158,7 +158,9 @@ class Output:
     def _value_fields(self) -> list[pa.Field]:
         if self.decoder is None:
             return [pa.field("value", pa.binary())]
-        found = stored_type(pa.array(self.decoder.decode([])).type)
+        found = storable("", stored_type(pa.array(self.decoder.decode([])).type))
+        if found is None:
+            raise configuration_error("cannot store the value: its schema has no fields")
         if not self.flatten or not pa.types.is_struct(found):
             return [pa.field("value", found)]
         return [pa.field(found.field(n).name, found.field(n).type) for n in range(found.num_fields)]

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kconsumer.config.values import configuration_error
 from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
 
@@ -53,6 +54,28 @@ def stored_type(found: pa.DataType) -> pa.DataType:
         return pa.map_(stored_type(found.key_type), stored_type(found.item_type))
     if pa.types.is_list(found) or pa.types.is_large_list(found):
         return pa.list_(pa.field("element", stored_type(found.value_type)))
+    return found
+
+
+def storable(path: str, found: pa.DataType) -> pa.DataType | None:
+    """Return a type without structs that have no fields, as Parquet has none; None: nothing is left.
+
+    Raises:
+        ConfigurationError: Parquet does not have the type, such as Avro's duration.
+    """
+    if pa.types.is_interval(found):
+        raise configuration_error(f"cannot store {path or 'the value'}: Parquet has no {found}. Leave it out of the "
+                                  "schema")
+    if pa.types.is_struct(found):
+        inner = [(field.name, storable(f"{path}.{field.name}".lstrip("."), field.type)) for field in _fields(found)]
+        fields = [(name, type_) for name, type_ in inner if type_ is not None]
+        return pa.struct(fields) if fields else None
+    if pa.types.is_map(found):
+        item = storable(path, found.item_type)
+        return None if item is None else pa.map_(found.key_type, item)
+    if pa.types.is_list(found):
+        value = storable(path, found.value_type)
+        return None if value is None else pa.list_(found.value_field.with_type(value))
     return found
 
 
