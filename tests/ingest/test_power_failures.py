@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import subprocess
 import time
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kconsumer.ingest.storage import Storage
 from kconsumer.testing import KafkaCluster
 from tests.ingest.disk import Disk, why_not
 from tests.ingest.kills import FORMATS, RUN_S, Killing
@@ -56,3 +59,24 @@ def test_power_failures(kafka: KafkaCluster, disk: Disk, kind: str, failures: in
         failing.fill()
         failing.fail()
     failing.finish()
+
+
+def test_folders_without_fsync_and_missing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Some network file systems refuse it for folders. Files of a fenced run are removed by the run that fences it."""
+    done = []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if path.is_dir() or path.name == "bad":
+            raise OSError(errno.EINVAL, "Invalid argument")
+        done.append(path.name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder = Storage(str(tmp_path)).open()
+    (tmp_path / "a").mkdir()
+    for name in ("a/x", "y", "bad"):
+        (tmp_path / name).write_text("?")
+    folder.sync(["a/x", "y", "a/missing", "b/missing"])
+    assert sorted(done) == ["x", "y"]
+    with pytest.raises(OSError, match="bad"):
+        folder.sync(["bad"])

@@ -6,6 +6,7 @@ with it. Never: replaces a file of another process, except by a rename.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import uuid
@@ -20,6 +21,7 @@ from kconsumer.ingest.conditional import Conditional
 from kconsumer.ingest.errors import IngestError
 
 ABANDONED: Final = 3600.0  # seconds after the last write; then the writer of an unfinished file has ended
+_NO_FOLDERS: Final = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # of fsync
 _SYNCS: Final = 8  # at once: the journal then has fewer transactions
 
 
@@ -172,9 +174,21 @@ def _sync_all(paths: Iterable[str]) -> None:
 
 
 def sync(path: str) -> None:
-    """fsync of a file or folder."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """fsync of a file or folder; a missing one is skipped. Some network file systems do not have it for folders.
+
+    Another run that claims the job may remove the files of this one, which finds out at its next commit.
+
+    Raises:
+        OSError: with the path.
+    """
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if not (error.errno in _NO_FOLDERS and os.path.isdir(path)):
+            raise OSError(error.errno, error.strerror, path) from error
