@@ -33,8 +33,9 @@ from tests.spark.standalone import descendants
 
 FORMATS = ("parquet", "delta", "iceberg")
 VICTIMS = ("driver", "driver", "driver", "worker", "broker")
-PARTITIONS = 4
+PARTITIONS = 4  # and one for bad records
 EACH = 2_000  # records that are added before each kill
+BAD = 10  # bad records, too
 SCHEMA = "id BIGINT, text STRING"
 RUN_S = 120
 
@@ -48,9 +49,9 @@ class Killing:
         self.kind = kind
         self._chance = chance
         self.topic = f"kills-{uuid.uuid4().hex[:8]}"
-        self.total = 0
+        self.total = self.bad = 0
         self.killed: Counter[str] = Counter()
-        cluster.create_topic(self.topic, PARTITIONS)
+        cluster.create_topic(self.topic, PARTITIONS + 1)
 
     # ---- the topic
 
@@ -59,6 +60,8 @@ class Killing:
         self.cluster.produce(self.topic, (
             {"value": json.dumps({"id": n, "text": text_of(n)}).encode(), "partition": n % PARTITIONS}
             for n in range(first, self.total)))
+        self.cluster.produce(self.topic, ({"value": b"?", "partition": PARTITIONS} for _ in range(BAD)))
+        self.bad += BAD
 
     # ---- runs
 
@@ -70,7 +73,8 @@ class Killing:
                 target += ["--catalog", f"{name}={value}"]
         return [sys.executable, "-m", "kconsumer", "ingest", self.topic, "-b", self.cluster.bootstrap_servers,
                 "--value", "json", "--schema", SCHEMA, "--metadata", "partition,offset", "--runner", "local",
-                "--workers", "2", "--option", "maxOffsetsPerTrigger=400", "-o", self.kind, *target, *more]
+                "--workers", "2", "--option", "maxOffsetsPerTrigger=400", "-o", self.kind,
+                "--bad-records", "dead-letter", "--dead-letter", str(self.folder / "letters"), *target, *more]
 
     def catalog(self) -> dict[str, str]:
         return {"name": "kills", "type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db",
@@ -141,6 +145,12 @@ class Killing:
         columns = ["partition", "offset", "id", "text"]
         return pl.concat([pl.read_parquet(file, columns=columns) for file in files]).rows()
 
+    def letters(self) -> list[tuple[int, int]]:
+        """The places of the dead letters, as their readers see them."""
+        found = [pl.read_parquet(file, columns=["partition", "offset"])
+                 for file in (self.folder / "letters").glob("*.parquet")]
+        return pl.concat(found).rows() if found else []
+
     def expected(self) -> list[tuple[Any, ...]]:
         return [(n % PARTITIONS, n // PARTITIONS, n, text_of(n)) for n in range(self.total)]
 
@@ -148,6 +158,7 @@ class Killing:
         """No row is there twice, and none that was not written."""
         wrong = Counter(self.rows()) - Counter(self.expected())
         assert not wrong, f"{self.kind}: rows that must not be there: {list(wrong)[:5]}"
+        assert len(set(self.letters())) == len(self.letters()), f"{self.kind}: a dead letter is there twice"
 
     def finish(self) -> None:
         """After a run that nothing disturbs every record is there once, and every file belongs to the table."""
@@ -155,6 +166,7 @@ class Killing:
         self.run()
         rows = self.rows()
         assert sorted(rows) == sorted(self.expected()), f"{self.kind}: {self.total} records, {len(rows)} rows"
+        assert sorted(self.letters()) == [(PARTITIONS, n) for n in range(self.bad)]
         self.run("--vacuum")
         there = {file.name for file in (self.folder / "table").rglob("*.parquet*") if "_delta_log" not in file.parts}
         assert there == {Path(file).name for file in self.files()}

@@ -260,3 +260,13 @@ def test_iceberg_tables_are_made_with_their_partitions_or_not_at_all(
     monkeypatch.undo()
     ingest(cluster, name, tmp_path / "d", "iceberg", partition_by=("a",))
     assert rows(tmp_path / "d", "iceberg").num_rows == 2
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_topic_of_a_job_that_a_run_does_not_name(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
+    one, two = topic(cluster, {"a": 1}), topic(cluster, {"a": 2})
+    ingest(cluster, one, tmp_path / "d", kind)
+    with pytest.raises(IngestError, match=f"job 'kconsumer' of .* reads {one}, which this run does not name"):
+        ingest(cluster, two, tmp_path / "d", kind)
+    ingest(cluster, two, tmp_path / "d", kind, source={"failOnDataLoss": "false"})
+    assert sorted(rows(tmp_path / "d", kind)["a"].to_pylist()) == [1, 2]

@@ -244,3 +244,15 @@ def test_a_column_to_sort_by_that_the_table_lacks(cluster: EmbeddedCluster, tmp_
     produce(cluster, name, {"a": 1, "b": 2})
     with pytest.raises(IngestError, match="cannot sort by b: the table has no column b, and evolve=ignore leaves"):
         ingest(cluster, name, tmp_path / "d", kind, schema="a INT, b INT", evolve="ignore", sort_by=("b",))
+
+
+def test_jobs_of_a_folder_have_the_same_types_and_partitions(cluster: EmbeddedCluster, tmp_path: Path):
+    """Readers of plain Parquet read the files of all jobs."""
+    name = topic(cluster, {"a": 1, "p": "x"})
+    ingest(cluster, name, tmp_path, "parquet", schema="a INT, p STRING", partition_by=("p",), job="one")
+    for schema, columns, message in (("a STRING, p STRING", ("p",), "column a of .* is int32 and would become string"),
+                                     ("a INT, p STRING", (), "is partitioned by p, not by nothing")):
+        with pytest.raises(IngestError, match=message):
+            ingest(cluster, name, tmp_path, "parquet", schema=schema, partition_by=columns, job="two")
+    ingest(cluster, name, tmp_path, "parquet", schema="a INT, p STRING, b INT", partition_by=("p",), job="two")
+    assert rows(tmp_path, "parquet")["a"].to_pylist() == [1, 1]

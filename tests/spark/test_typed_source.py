@@ -370,6 +370,7 @@ def test_filters_on_fields_with_names_of_kafkas_columns(spark: Any, read: Read, 
     spark.conf.set(setting, "true")
     try:
         assert rows_of(frame.where("offset = 7 and partition = 3 and Topic = 'here'")) == [(7, 3, "here")]
+        assert rows_of(frame.where("offset != 8 and partition not in (1, 2)")) == [(7, 3, "here")]
     finally:
         spark.conf.set(setting, before)
 

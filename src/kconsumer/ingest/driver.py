@@ -200,6 +200,7 @@ class Driver:
         found = self._table.open()
         self._cluster = self._topics.cluster_id()
         self._check_cluster(f"{self._table.name} has the offsets of job {self._name!r}", found.cluster)
+        self._check_topics(found.progress)
         self._progress, self._number = found.progress, found.number
         if not found.is_new:
             self._take_over = None  # an earlier run took it over
@@ -214,6 +215,15 @@ class Driver:
         if known is not None and self._cluster is not None and known != self._cluster:
             raise IngestError(f"{what} in another Kafka cluster (its id is {known}, the id of these brokers is "
                               f"{self._cluster}): use the brokers of that cluster, or another job")
+
+    def _check_topics(self, known: Progress) -> None:
+        """Refuse to leave out a topic that the job reads. After a wrong name, its table would have mixed records."""
+        named = self._read.subscription.topics
+        left_out = sorted({topic for topic, _ in known.offsets}.difference(named)) if named else []
+        if left_out and self._read.fail_on_data_loss:
+            raise IngestError(f"job {self._name!r} of {self._table.name} reads {', '.join(left_out)}, which this run "
+                              "does not name: name it, too, or give another table. To leave it out from now on, set "
+                              "failOnDataLoss=false")
 
     def _look(self) -> State:
         """Look for new offsets and plan the trigger."""

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,7 +22,8 @@ from kconsumer.ingest.conditional import Conditional
 from kconsumer.ingest.errors import IngestError
 
 ABANDONED: Final = 3600.0  # seconds after the last write; then the writer of an unfinished file has ended
-_NO_FOLDERS: Final = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # of fsync
+_NO_FOLDERS: Final = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOSYS, errno.ENOTSUP,
+                      errno.EPERM)  # of fsync
 _SYNCS: Final = 8  # at once: the journal then has fewer transactions
 
 
@@ -49,6 +51,8 @@ class Folder:
 
     def make(self, name: str = "") -> None:
         """Create a folder, if the file system has folders."""
+        if self._is_local:
+            make_durable(self.root)
         self.fs.create_dir(self.path(name), recursive=True)
 
     def read(self, name: str) -> bytes:
@@ -171,6 +175,18 @@ def _sync_all(paths: Iterable[str]) -> None:
     with ThreadPoolExecutor(min(_SYNCS, len(found))) as pool:
         for _ in pool.map(sync, found):  # raises the errors
             pass
+
+
+def make_durable(path: str) -> None:
+    """Create a local folder and the ones above it; all outlast a power failure."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for found in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(found)
+        sync(os.path.dirname(found))
 
 
 def sync(path: str) -> None:

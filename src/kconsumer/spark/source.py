@@ -115,7 +115,8 @@ class _PruningReader(_RangeReader):
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         # Without Kafka's column, a name such as `offset` can be a field of a flat value.
-        self._pruning.push(one for one in filters if one.attribute[0].lower() in self._options.columns)
+        self._pruning.push(one for one in filters
+                           if getattr(one, "attribute", ("",))[0].lower() in self._options.columns)
         return filters  # Spark evaluates all again: cheap compared with reading excluded records
 
     def partitions(self) -> list[InputPartition]:

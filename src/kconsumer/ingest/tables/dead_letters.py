@@ -131,8 +131,10 @@ class DeadLetters:
 
     def _settle(self, name: str, committed: bool) -> None:
         if committed:
-            for staged, final in self._moves(name):
+            moves = self._moves(name)
+            for staged, final in moves:
                 self._folder.publish(staged, final)
+            self._folder.sync_names([final for _, final in moves])  # before the record of them is gone
         self._folder.delete(name)
 
 

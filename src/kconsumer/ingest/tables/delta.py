@@ -36,7 +36,7 @@ from kconsumer.ingest.tables.delta_compaction import (
     revoke,
     transact,
 )
-from kconsumer.ingest.tables.delta_log import transactions
+from kconsumer.ingest.tables.delta_log import sync_log, transactions
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
@@ -331,22 +331,14 @@ class DeltaTable:
                         raise IngestError(f"cannot commit to {self.name}: {error}") from error
                     continue
             self._delta.update_incremental()
-            self._sync_log()
+            if self.storage.is_local:
+                self._sync_log()
             return
 
     def _sync_log(self) -> None:
-        """Make the log of a local table outlast a power failure, which deltalake leaves to the operating system.
-
-        Otherwise a commit's name may outlast its content, which readers of the table take for an error.
-        """
-        if not self.storage.is_local:
-            return
-        folder = self.storage.open()
         newest = self._delta.version()
         first = max(0, newest - _UNSYNCED) if self._synced is None else self._synced + 1
-        names = [*(f"{version:020d}.json" for version in range(first, newest + 1)),
-                 f"{newest:020d}.checkpoint.parquet", "_last_checkpoint"]
-        folder.sync([name for name in (f"_delta_log/{name}" for name in names) if folder.exists(name)])
+        sync_log(self.storage.open(), first, newest)
         self._synced = newest
 
     def _check(self, number: int) -> None:
@@ -386,7 +378,8 @@ class DeltaTable:
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
         except DeltaError:  # another run was faster: the claim detects it
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
-        self._sync_log()
+        if self.storage.is_local:
+            self._sync_log()
 
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""

@@ -23,6 +23,7 @@ from kconsumer.ingest.folder import Folder
 _log = logging.getLogger("kconsumer.ingest")
 
 _RETENTION: Final = "delta.setTransactionRetentionDuration"  # with it, old transactions do not count
+_HINT: Final = "_delta_log/_last_checkpoint"
 _COMMITS: Final = 1000  # commits after a checkpoint; writers make one every 10 or 100
 _READERS: Final = 8
 
@@ -47,8 +48,8 @@ def transactions(folder: Folder, version: int, configuration: dict[str, str]) ->
 def _read(folder: Folder, version: int) -> dict[str, int] | None:
     found: dict[str, int] = {}
     first = 0
-    if folder.exists("_delta_log/_last_checkpoint"):
-        hint = json.loads(folder.read("_delta_log/_last_checkpoint"))
+    if folder.exists(_HINT):
+        hint = json.loads(folder.read(_HINT))
         if hint["version"] > version:
             return None
         for name in _checkpoint_files(hint):
@@ -60,6 +61,20 @@ def _read(folder: Folder, version: int) -> dict[str, int] | None:
         for data in pool.map(folder.read, (f"_delta_log/{n:020d}.json" for n in range(first, version + 1))):
             found.update(_of_commit(data))
     return found
+
+
+def sync_log(folder: Folder, first: int, last: int) -> None:
+    """Make the log of a local table outlast a power failure: these versions, and the newest checkpoint if it is of one.
+
+    deltalake leaves it to the operating system. Then the name of a file may outlast its content, which readers of the
+    table take for an error.
+    """
+    folder.sync([f"_delta_log/{version:020d}.json" for version in range(first, last + 1)])
+    if folder.exists(_HINT):
+        hint = json.loads(folder.read(_HINT))
+        if hint["version"] >= first:
+            folder.sync(_checkpoint_files(hint))
+            folder.sync([_HINT])
 
 
 def _checkpoint_files(hint: dict[str, Any]) -> list[str]:

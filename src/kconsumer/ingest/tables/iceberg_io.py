@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 
 from pyiceberg.io import OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
-from kconsumer.ingest.folder import sync
+from kconsumer.ingest.folder import make_durable, sync
 
 
 class DurableFileIO(PyArrowFileIO):
@@ -30,14 +29,19 @@ class DurableFileIO(PyArrowFileIO):
 
 class _DurableFile(PyArrowFile):
     def create(self, overwrite: bool = False) -> OutputStream:
-        path = Path(self._path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _Stream(path, "w" if overwrite else "x")
+        make_durable(os.path.dirname(self._path))
+        return _Stream(self._path, "w" if overwrite else "x")
 
 
-class _Stream(io.FileIO):
+class _Stream(io.BufferedWriter):
+    """Not the FileIO itself, whose write() may write less than it is given."""
+
+    def __init__(self, path: str, mode: str) -> None:
+        super().__init__(io.FileIO(path, mode))
+        self._path = path
+
     def close(self) -> None:
         if not self.closed:
-            os.fsync(self.fileno())
             super().close()
-            sync(str(Path(os.fsdecode(self.name)).parent))
+            sync(self._path)
+            sync(os.path.dirname(self._path))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -113,13 +113,20 @@ class ParquetTable:
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
-        if self._partition_by is not None and list(self._partition_by) != list(partition_by):
-            raise IngestError(f"{self.name} is partitioned by {', '.join(self._partition_by) or 'nothing'}, not by "
-                              f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
+        self._check_partitions(self._partition_by, partition_by)
+        for record in self._others():  # readers read the files of all jobs
+            self._check_partitions(record.partition_by, partition_by)
+            if record.schema is not None:
+                widened(schema_from_text(record.schema), schema, "add", self.name)
         self._partition_by = tuple(partition_by)
         found = widened(known, schema, self._evolve, self.name)
         self._schema = schema_text(found)
         return found
+
+    def _check_partitions(self, known: Sequence[str] | None, wanted: Sequence[str]) -> None:
+        if known is not None and list(known) != list(wanted):
+            raise IngestError(f"{self.name} is partitioned by {', '.join(known) or 'nothing'}, not by "
+                              f"{', '.join(wanted) or 'nothing'}: use the table's partition columns")
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
@@ -182,6 +189,16 @@ class ParquetTable:
 
     def _name(self, number: int) -> str:
         return f"{self._home}/log/{number:020d}.json"
+
+    def _others(self) -> Iterator[_Record]:
+        """The newest record of each other job of the folder."""
+        newest: dict[str, str] = {}
+        for name, _ in self._folder.files(_HOME):
+            _, job, kind, *_ = [*name.split("/"), "", ""]
+            if kind == "log" and name.endswith(".json") and job != self._job:
+                newest[job] = max(name, newest.get(job, ""))
+        for name in newest.values():
+            yield _Record.from_bytes(self._folder.read(name), self._folder.path(name))
 
     def _read(self, number: int) -> _Record:
         name = self._name(number)
