@@ -36,6 +36,7 @@ REFUSED = r"group: commit of client {client} \((.*), epoch .*\) is refused: (22|
 REMOVED = re.compile(r"group: (\S+) is not a member any more$")
 
 
+FOREVER_MS = 1 << 62
 STOOD_MS = 4000  # a process that stood still for so long may find that the time of its commits is over
 COMMIT_MS = 6000  # the most time of an asynchronous commit: session.timeout.ms of the histories
 
@@ -80,16 +81,21 @@ class CommitFailures:
         now_ms = self.member.simulation.now_ms
         self.stood.append((now_ms, now_ms + ms))
 
+    def crashes(self) -> None:
+        """The coordinator learns of it when the session times out."""
+        self.stood.append((self.member.simulation.now_ms, FOREVER_MS))
+
     def ran_out(self, since_ms: int) -> bool:
         """Whether the time of a commit accepted at `since_ms` may have passed while the process stood still."""
         now_ms = self.member.simulation.now_ms
         return sum(max(0, min(end, now_ms) - max(begin, since_ms)) for begin, end in self.stood) >= STOOD_MS
 
     def waited_for_an_assignment(self, since_ms: int) -> bool:
-        """Whether the group had no assignment for half of a commit's time, because the leader's process stood still, or
-        because its application, which has to run the assignor, was away."""
+        """Whether the group had no assignment for half of a commit's time, or of the leave that ends it. The reason:
+        the leader's process stood still or crashed, or its application, which has to run the assignor, was away."""
         history = self.member.history
         now_ms = self.member.simulation.now_ms
+        since_ms = max(since_ms, self.leaving_ms)
         waited_ms = 0
         for begin, end, client in history.cluster.awaited_assignments:
             leader = history.applications[client]

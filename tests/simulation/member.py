@@ -234,6 +234,7 @@ class Member(Application):
 
     def crash(self) -> None:
         self.say("crashes")
+        self.failures.crashes()
         self.die()
         if self.chance.random() < 0.7:
             self.history.later(self.chance.choice([10, 3000]), self.come_back)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from .failures import CommitFailures, Suspect, condemned
+from .failures import FOREVER_MS, CommitFailures, Suspect, condemned
 from .history import History
 from .reader import Broken
 
@@ -36,14 +36,15 @@ def spans(*relative):
     return [(ACCEPTED_MS + begin, ACCEPTED_MS + end) for begin, end in relative]
 
 
-def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000):
+def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000, leaves_after_ms=-9000):
     """A member whose group has waited for an assignment, of another member that was away or stood still."""
     members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[])),
                SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood)))]
     waits = [] if leader is None else [(ACCEPTED_MS - 1000, ACCEPTED_MS + 8000, leader)]
     history = SimpleNamespace(own_assignor=own_assignor, applications=members,
                               cluster=SimpleNamespace(awaited_assignments=waits))
-    return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms))
+    return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms),
+                           leaving_ms=ACCEPTED_MS + leaves_after_ms)
 
 
 @pytest.mark.parametrize("member, is_excused", [
@@ -53,10 +54,14 @@ def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, w
     (member_of_a_waiting_group(0, away=[(-2000, 9000)]), False),                      # another member is away
     (member_of_a_waiting_group(1, away=[(3001, 9000)]), False),                       # for less than half of the time
     (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=2000), True),       # close() has less time
+    (member_of_a_waiting_group(1, away=[(3001, 9000)], leaves_after_ms=4000), True),   # its leave ends the commit
+    (member_of_a_waiting_group(1, stood=[(-2000, FOREVER_MS)], own_assignor=False), True),  # the leader has crashed
     (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
 ])
 def test_a_commit_may_run_out_of_time_while_the_group_waits_for_its_assignment(member, is_excused):
-    assert CommitFailures(member).waited_for_an_assignment(ACCEPTED_MS) == is_excused
+    failures = CommitFailures(member)
+    failures.leaving_ms = member.leaving_ms
+    assert failures.waited_for_an_assignment(ACCEPTED_MS) == is_excused
 
 
 def trimmed_history():

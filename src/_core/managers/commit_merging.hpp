@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -30,12 +31,13 @@ class CommitMerging {
   }
 
   // `event`, just made, joins the newest commit that waits; both are at `sequence` then. The entry keeps its attempts and
-  // its back-off: a stream of commits must not defeat the back-off. NULL: there is none to join.
+  // its back-off: a stream of commits must not defeat the back-off. NULL: there is none to join. Automatic commits and
+  // those with a waiting caller stay apart. No entry may pass one of them: its older offsets would be sent last.
   QueuedCommit* join(Queue& queue, uint64_t sequence, CommitEvent* event, bool as_member, int32_t epoch,
                      int64_t deadline_ms) {
     auto found = queue.find(newest_);
-    if (newest_ == 0 || found == queue.end() || !waits(found->second) || found->second.as_member != as_member ||
-        found->second.epoch != epoch) return nullptr;
+    if (newest_ == 0 || found == queue.end() || std::next(found) != queue.end() || !waits(found->second) ||
+        found->second.as_member != as_member || found->second.epoch != epoch) return nullptr;
     auto node = queue.extract(found);
     node.key() = newest_ = sequence;
     QueuedCommit& entry = queue.insert(queue.end(), std::move(node))->second;
@@ -60,10 +62,11 @@ class CommitMerging {
     return &entry;
   }
 
-  // The newest commit that waits, if queue[failed], which must be retried, may become part of it; 0: there is none.
+  // The newest commit that waits, if queue[failed], which must be retried, may become part of it; 0: there is none. As in
+  // join(), no other commit may be between the two.
   uint64_t newer(Queue& queue, uint64_t failed) {
     auto found = queue.find(newest_);
-    if (newest_ <= failed || found == queue.end()) return 0;
+    if (newest_ <= failed || found == queue.end() || std::next(queue.find(failed)) != found) return 0;
     const QueuedCommit& older = queue[failed];
     return waits(found->second) && waits(older) && older.as_member == found->second.as_member &&
                    older.epoch == found->second.epoch ? newest_ : 0;

@@ -274,6 +274,31 @@ def test_a_commit_with_a_waiting_caller_is_not_superseded(group):
     assert group.take_events() == [reported(6)]
 
 
+def test_an_asynchronous_commit_does_not_pass_one_with_a_waiting_caller(group):
+    """When another one joins it: the offset of the waiting caller is newer."""
+    group.commit(("t", 0, 5), sync=False, notify=True)
+    ticket = group.commit(("t", 0, 6))
+    group.commit(("t", 1, 1), sync=False, notify=True)
+    group.turn()
+    assert group.asked() == {("t", 0): 6, ("t", 1): 1}
+    group.answer_commit()
+    assert ticket.code == 0
+    assert group.take_events() == [reported(5), reported(1, partition=1)]
+
+
+def test_a_commit_that_must_be_retried_does_not_pass_one_with_a_waiting_caller(group):
+    group.commit(("t", 0, 5), sync=False, notify=True)
+    group.turn()
+    ticket = group.commit(("t", 0, 6))
+    group.commit(("t", 1, 1), sync=False, notify=True)
+    group.answer_commit(LOADING)
+    retry(group)
+    assert group.asked() == {("t", 0): 6, ("t", 1): 1}
+    group.answer_commit()
+    assert ticket.code == 0
+    assert group.take_events() == [reported(5), reported(1, partition=1)]
+
+
 def test_a_commit_in_flight_that_must_be_retried_is_superseded_by_the_waiting_one(group):
     group.commit(("t", 0, 5), sync=False, notify=True)
     group.turn()

@@ -503,6 +503,17 @@ def test_the_next_interval_takes_the_place_of_one_that_still_fails():
     assert not group.busy
 
 
+def test_a_commit_of_the_application_does_not_pass_an_automatic_one():
+    """When another one joins it: the automatic one has the later offset."""
+    group = Group(auto_commit=True)
+    group.assign(("t", 0, 0), ("t", 1, 0))
+    group.commit(("t", 0, 5), sync=False)
+    group.commit(("t", 0, 8), sync=False, automatic=True)
+    group.commit(("t", 1, 1), sync=False)
+    group.turn()
+    assert group.asked() == {("t", 0): 8, ("t", 1): 1}
+
+
 def test_an_interval_commit_that_is_refused_waits_for_the_next():
     group = stored()
     group.store("t", 0, 5)
