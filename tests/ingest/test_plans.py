@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kconsumer.errors import ConfigurationError
-from kconsumer.ingest import IngestOptions
+from kconsumer.ingest import IngestOptions, LocalRunner
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import FileEntry, TaskResult
@@ -119,6 +120,18 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
 def test_options_that_are_wrong(given: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError, match=message):
         IngestOptions(**given)
+
+
+@pytest.mark.parametrize("processes", [-1, "2", 2.0])
+def test_a_wrong_number_of_processes_is_refused(processes: Any):
+    with pytest.raises(ConfigurationError, match=f"invalid processes {processes!r}: expected a whole number"):
+        LocalRunner(processes)
+
+
+@pytest.mark.parametrize("processes", [None, 0])
+def test_without_a_number_there_is_a_process_for_each_cpu(processes: int | None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert LocalRunner(processes).parallelism == 3
 
 
 def test_the_columns_of_a_table():

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.task import Task, run_task
@@ -68,10 +69,16 @@ class LocalRunner:
     """Runs tasks in worker processes.
 
     Args:
-        processes: their number; default: the CPUs of this process.
+        processes: their number; None or 0: the CPUs of this process.
+
+    Raises:
+        ConfigurationError: `processes` is not a whole number, or is negative.
     """
 
     def __init__(self, processes: int | None = None) -> None:
+        if processes is not None and (not isinstance(processes, int) or processes < 0):
+            raise configuration_error(f"invalid processes {processes!r}: expected a whole number such as 2, or None "
+                                      "for one process per CPU")
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.parallelism = processes or available
         self._workers: list[_Worker] = []
