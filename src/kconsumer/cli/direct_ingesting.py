@@ -24,7 +24,7 @@ from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
 from kconsumer.cli.terminal import Failure, warn
-from kconsumer.errors import KafkaException
+from kconsumer.errors import ConfigurationError, KafkaException
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
@@ -126,7 +126,7 @@ def run_direct(
 
     Raises:
         Failure: the run fails.
-        click.UsageError: options contradict each other, or pyarrow is missing.
+        click.UsageError: an option or a property is invalid, options contradict each other, or pyarrow is missing.
     """
     for name, option in _STREAMING.items():
         if given.pop(name):
@@ -161,6 +161,8 @@ def run_direct(
         raise Failure(str(error)) from error
     except OSError as error:
         raise Failure(f"{error}: check that kconsumer can write to -O, --dead-letter and --metrics") from error
+    except ConfigurationError as error:
+        raise click.UsageError(reason(error), ctx) from error
     except KafkaException as error:
         raise Failure(reason(error)) from error
     except Exception as error:

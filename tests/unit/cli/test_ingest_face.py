@@ -66,12 +66,31 @@ def test_a_checkpoint_is_needed():
     (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
     (["--conf", "spark.master=local", "--runner", "local"], "set --runner spark"),
     (["--target-file-size", "128X"], "'128X' is not a size"),
-    (["--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
 ])
 def test_options_belong_to_engines(arguments: list[str], said: str):
-    result = CliRunner().invoke(cli, ["ingest", "t", "-b", "localhost:1", "-O", "out", *arguments])
-    assert result.exit_code != 0
-    assert said in " ".join(result.output.replace("│", " ").split())
+    assert said in usage_error("t", *arguments)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["t", "--value", "json"], "value json needs a schema"),
+    (["t", "--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
+    (["t", "-o", "deltaa"], "invalid format 'deltaa'"),
+    (["t", "-X", "group.idd=a"], "group.idd"),
+    (["t", "--trigger", "now"], "invalid value 'now' for trigger"),
+    (["t", "--metadata", "foo"], "unknown column 'foo'"),
+    (["t", "--codec", "foo"], "invalid codec 'foo'"),
+    ([], "set either topics or a pattern"),
+])
+def test_an_invalid_option_or_property_of_the_direct_engine_is_wrong_usage(arguments: list[str], said: str):
+    assert said in usage_error(*arguments, "--runner", "local")
+
+
+def usage_error(*arguments: str) -> str:
+    """Return the message of a command that ends with exit code 2."""
+    result = CliRunner().invoke(cli, ["ingest", "-b", "localhost:1", "-O", "out", *arguments])
+    assert result.exit_code == 2, result.output
+    assert "Usage: cli ingest " in result.output
+    return " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(("number", "shown"), [
