@@ -115,6 +115,8 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "a", "type": {"type": "record", "name": "s", "fields": []}}]})}, "its schema has no fields"),
     ({**BASE, "trigger": "soon"}, "invalid value 'soon' for trigger"),
+    ({**BASE, "trigger": "10"}, "invalid value '10' for trigger: expected a value such as 10s, .* or available-now"),
+    ({**BASE, "trigger": "continuous=10"}, "invalid value '10' for trigger: .* continuous=30s"),
     ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),
 ])
 def test_options_that_are_wrong(given: dict[str, Any], message: str):

@@ -33,6 +33,7 @@ def options(**given: Any) -> IngestOptions:
     ({"table": "t"}, "either a path or a table"),
     ({"start": "middle"}, "startingOffsets"),
     ({"trigger": "often"}, "trigger"),
+    ({"trigger": "10"}, "invalid value '10' for trigger: expected a value such as 10s, 500ms, 5m, once or"),
     ({"bad_records": "column"}, "value raw is not decoded"),
     ({"decoding": Decoding("json"), "bad_records": "away"}, "one of column, dead-letter, fail"),
     ({"decoding": Decoding("json"), "bad_records": "dead-letter"}, "bad_records='dead-letter' needs dead_letters"),

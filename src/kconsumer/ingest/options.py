@@ -22,7 +22,7 @@ from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
-from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.option_values import trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 VALUES: Final = ("raw", "json", "avro", "protobuf")
@@ -151,7 +151,7 @@ class IngestOptions:
         """
         if self.trigger in ("available-now", "once"):
             return None
-        return duration_s({"trigger": self.trigger.removeprefix(_CONTINUOUS)}, "trigger", "")
+        return trigger_s(self.trigger.removeprefix(_CONTINUOUS), "10s, 500ms, continuous=30s or available-now")
 
     def is_eager(self) -> bool:
         """Return whether a trigger begins before its time once there is enough for files of the target size."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.option_values import trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 DECODINGS: Final = ("raw", "json", "avro", "protobuf")
@@ -181,5 +181,5 @@ class IngestOptions:
         """Return the arguments of DataStreamWriter.trigger()."""
         if self.ends:
             return {"availableNow": True} if self.trigger == "available-now" else {"once": True}
-        seconds = duration_s({"trigger": self.trigger}, "trigger", "")
+        seconds = trigger_s(self.trigger, "10s, 500ms, 5m, once or available-now")
         return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
