@@ -72,6 +72,16 @@ def test_a_run_without_a_terminal_reports_the_rows_and_the_table(cluster: Embedd
     assert done.stderr == ""
 
 
+def test_a_field_without_values_is_reported(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.create_topic("fields", 2)
+    cluster.produce("fields", [{"value": b'{"a": 1}', "partition": 0}, {"value": b'{"a": 2, "b": 2}', "partition": 1}])
+    done = subprocess.run(
+        [*command(cluster.bootstrap_servers), "fields", "--value", "json", "--schema", "a INT, b INT, c INT", "-q",
+         "-O", str(tmp_path / "out")], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stderr == (f"kconsumer: warning: {tmp_path / 'out'}: no record has a value for the field 'c' (of 3 "
+                           "records): check the schema\n")
+
+
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_a_folder_that_cannot_be_created_names_the_options(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
     (tmp_path / "file").write_text("")

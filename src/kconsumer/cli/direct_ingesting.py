@@ -23,7 +23,7 @@ from kconsumer.cli.ingest_routes import Route, route_options, routed
 from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
-from kconsumer.cli.terminal import Failure, warn
+from kconsumer.cli.terminal import Failure, shown_log, warn
 from kconsumer.errors import ConfigurationError, KafkaException
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ def run_direct(
                 return
             check_brokers(given["properties"])
             targets = [options.path if options.table is None else options.table for options in tables]
-            with IngestProgress(quiet, metrics, targets) as progress, signals(run.stop, progress) as received:
+            with shown_log(), IngestProgress(quiet, metrics, targets) as progress, \
+                    signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)
     except IngestError as error:
         raise Failure(str(error)) from error

@@ -1,14 +1,15 @@
 """Messages of the command on standard error, and its failures.
 
-Owns: warn, Failure, Reports. Threads: the main thread. Never: writes unescaped text of brokers or producers, which
-could control the terminal; writes to standard output.
+Owns: warn, shown_log, Failure, Reports. Threads: the main thread; log lines come from any. Never: writes unescaped text
+of brokers or producers, which could control the terminal; writes to standard output.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
@@ -29,6 +30,22 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Write one line of warning, escaped."""
     say(f"warning: {text}")
+
+
+@contextmanager
+def shown_log() -> Iterator[None]:
+    """Show the warnings and errors that kconsumer logs while a command runs, escaped."""
+    logger, handler = logging.getLogger("kconsumer"), _Shown(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Shown(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 class Failure(click.ClickException):

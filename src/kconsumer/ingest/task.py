@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconsumer.config.values import configuration_error
+from kconsumer.decoding.field_watch import FieldsSeen, FieldWatch
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
@@ -77,6 +78,7 @@ class _TaskRun:
         if output.letters is not None:
             self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
+        self._decoder = None if output.decoder is None else FieldWatch(output.decoder)
         self._rows = self.bytes = self._bad = 0
 
     def run(self) -> TaskResult:
@@ -93,19 +95,21 @@ class _TaskRun:
             if self._letters is not None:
                 self._letters.abandon()
             raise
-        return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad)
+        seen = FieldsSeen() if self._decoder is None else self._decoder.seen
+        return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
+                          seen.without)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
         output = self._output
         names = [name for name, _ in output.metadata]
         bad: Any = None
-        if output.decoder is None:
+        if self._decoder is None:
             found = pa.record_batch(batch.with_headers() if "headers" in names else batch)
             columns = {given: found.column(name) for name, given in output.metadata}
             columns["value"] = found.column("value")
         else:
-            decoded = batch.decode(value=output.decoder, metadata=names)
+            decoded = batch.decode(value=self._decoder, metadata=names)
             *metadata, value = pa.record_batch(decoded).columns
             columns = dict(zip((given for _, given in output.metadata), metadata, strict=True))
             if output.flatten and pa.types.is_struct(value.type):
