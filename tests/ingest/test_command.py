@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from kconsumer.testing import EmbeddedCluster
 pytest.importorskip("deltalake")
 pytestmark = pytest.mark.embedded
 JSON = ("--value", "json", "--schema", "a INT")
+INGEST = [sys.executable, "-m", "kconsumer", "ingest", "--runner", "local", "--workers", "1"]
 NO_BROKER = "127.0.0.1:1"
 
 
@@ -29,8 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def command(servers: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", "kconsumer", "ingest", "t", "-b", servers, "--runner", "local", "--workers", "1",
-            *more]
+    return [*INGEST, "t", "-b", servers, *more]
 
 
 def refused(servers: str, *more: str) -> str:
@@ -76,10 +77,26 @@ def test_a_field_without_values_is_reported(cluster: EmbeddedCluster, tmp_path: 
     cluster.create_topic("fields", 2)
     cluster.produce("fields", [{"value": b'{"a": 1}', "partition": 0}, {"value": b'{"a": 2, "b": 2}', "partition": 1}])
     done = subprocess.run(
-        [*command(cluster.bootstrap_servers), "fields", "--value", "json", "--schema", "a INT, b INT, c INT", "-q",
+        [*INGEST, "fields", "-b", cluster.bootstrap_servers, "--value", "json", "--schema", "a INT, b INT, c INT", "-q",
          "-O", str(tmp_path / "out")], capture_output=True, text=True, timeout=100, check=True)
-    assert done.stderr == (f"kconsumer: warning: {tmp_path / 'out'}: no record has a value for the field 'c' (of 3 "
+    assert done.stderr == (f"kconsumer: warning: {tmp_path / 'out'}: no record has a value for the field 'c' (of 2 "
                            "records): check the schema\n")
+
+
+@pytest.mark.parametrize("letters", [False, True])
+def test_bad_records_are_reported_with_their_place_and_reason(cluster: EmbeddedCluster, tmp_path: Path, letters: bool):
+    name = f"bad-{letters}"
+    cluster.create_topic(name, 1)
+    cluster.produce(name, [{"value": b'{"a": 1}'}, {"value": b"hello"}, {"value": b'{"a": "x"}'}])
+    folder = tmp_path / "letters"
+    done = subprocess.run(
+        [*INGEST, name, "-b", cluster.bootstrap_servers, "--metrics", "-", *JSON, "-q", "-O",
+         str(tmp_path / "out"), *(["--dead-letter", str(folder)] if letters else [])],
+        capture_output=True, text=True, timeout=100, check=True)
+    first = f"{name} [0] at offset 1: "
+    assert f"could not be decoded, see {f'the files in {folder}' if letters else 'column bad_record'}; the first: " \
+           f"{first}" in done.stderr
+    assert json.loads(done.stdout)["first_bad"].startswith(first)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta"])

@@ -172,7 +172,8 @@ def _run(spark: SparkSession, options: IngestOptions, quiet: bool, metrics: str 
 
     run = Ingestion(spark, options)
     target = options.table if options.path is None else options.path
-    with IngestProgress(quiet, metrics, [str(target)]) as progress, signals(run.stop, progress) as received:
+    with IngestProgress(quiet, metrics, [str(target)], options.dead_letters) as progress, \
+            signals(run.stop, progress) as received:
         run.start()
         run.wait(progress.trigger, progress.look)
     return received[0] if received else None

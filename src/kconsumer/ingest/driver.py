@@ -354,7 +354,8 @@ class Driver:
                 time=datetime.fromtimestamp(plan.wall, timezone.utc).isoformat(timespec="milliseconds"),
                 batch=self._number, rows=rows, bytes=size, bad=bad, seconds=round(seconds, 3),
                 rows_per_second=round(rows / seconds, 1) if seconds else 0.0,
-                bytes_per_second=round(size / seconds, 1) if seconds else 0.0, lag=plan.lag, total_rows=self._rows))
+                bytes_per_second=round(size / seconds, 1) if seconds else 0.0, lag=plan.lag, total_rows=self._rows,
+                first_bad=next((result.first_bad for result in self._results if result.bad), None)))
 
     def _report_fields(self, at_end: bool) -> None:
         """Warn once of fields without values: when the run ends, or has read all records that there are."""

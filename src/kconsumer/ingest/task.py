@@ -80,6 +80,7 @@ class _TaskRun:
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
         self._decoder = None if output.decoder is None else FieldWatch(output.decoder)
         self._rows = self.bytes = self._bad = 0
+        self._first_bad: str | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -97,7 +98,7 @@ class _TaskRun:
             raise
         seen = FieldsSeen() if self._decoder is None else self._decoder.seen
         return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
-                          seen.without)
+                          seen.without, self._first_bad)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
@@ -138,12 +139,10 @@ class _TaskRun:
         """Return the column of bad records; for dead letters: a mask of good records."""
         output = self._output
         self._bad += len(errors)
+        if self._first_bad is None:
+            self._first_bad = _described(batch, errors[0])
         if output.bad == "fail":
-            error, record = errors[0], batch[errors[0].row]
-            field = f"field {error.field}: " if error.field else ""
-            raise BadRecordError(
-                f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
-                f"{error.position} of the value); to continue, set bad records to column or dead-letter")
+            raise BadRecordError(f"{self._first_bad}; to continue, set bad records to column or dead-letter")
         rows = [error.row for error in errors]
         if output.bad == "column":
             return bad_records(errors, len(batch))
@@ -161,6 +160,14 @@ class _TaskRun:
             [conformed(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
         good = set(range(len(batch))).difference(rows)
         return pa.array([row in good for row in range(len(batch))])
+
+
+def _described(batch: Any, error: Any) -> str:
+    """Return the place of a bad record, and its reason."""
+    record = batch[error.row]
+    field = f"field {error.field}: " if error.field else ""
+    return (f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
+            f"{error.position} of the value)")
 
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:

@@ -111,6 +111,7 @@ class Metrics:
     lag = 12_345
     total_rows = 4000
     table = None
+    first_bad: str | None = "t [0] at offset 5: not valid JSON (byte 0 of the value)"
 
     def as_json(self) -> str:
         return '{"batch": 7}'
@@ -120,7 +121,17 @@ def test_quiet_leaves_only_the_warning_of_bad_records(capsys: pytest.CaptureFixt
     with ingest_progress.IngestProgress(True, None, ["out"]) as progress:
         progress.trigger(Metrics())  # type: ignore[arg-type]
     assert capsys.readouterr().err == (
-        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded: see --bad-records\n")
+        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded, see column bad_record; the first: "
+        "t [0] at offset 5: not valid JSON (byte 0 of the value)\n")
+
+
+def test_the_warning_of_bad_records_names_their_folder(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(True, None, ["out"], "letters") as progress:
+        metrics = Metrics()
+        metrics.first_bad = None  # Structured Streaming does not report it
+        progress.trigger(metrics)  # type: ignore[arg-type]
+    assert capsys.readouterr().err == (
+        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded, see the files in letters\n")
 
 
 def test_without_a_terminal_the_totals_and_the_tables_are_a_line_at_the_end(capsys: pytest.CaptureFixture[str]):
