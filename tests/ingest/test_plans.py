@@ -97,7 +97,11 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "json"}, "value json needs a schema, such as 'carrier STRING"),
     ({**BASE, "value": "json", "schema": "a STRNG"}, "json values with this schema: invalid schema: expected a type"),
     ({**JSON, "framing": "skip"}, "invalid framing 'skip'"),
-    ({**JSON, "bad_records": "dead-letter"}, "needs dead_letters, the folder"),
+    ({**JSON, "bad_records": "dead-letter"}, r"needs a folder: .*\(--dead-letter PATH\)"),
+    ({**JSON, "bad_records": "fail", "dead_letters": "a"}, r"bad_records='fail' has no folder: .*\(--dead-letter\)"),
+    ({**BASE, "format": "iceberg"}, r"format iceberg needs a table: set table \(--table\)"),
+    ({**BASE, "table": "a.b"}, r"format parquet has no table and no catalog: remove table \(--table\)"),
+    ({**BASE, "catalog": {"type": "sql"}}, r"format parquet has no table and no catalog: .*\(--catalog\)"),
     ({**JSON, "metadata": ("ofset",)}, "unknown column 'ofset' of records"),
     ({**JSON, "metadata": ("offset=a",)}, "two columns have the name 'a'"),
     ({**JSON, "partition_by": ("day",)}, "cannot partition by day: the columns are"),
@@ -106,7 +110,8 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**JSON, "sort_by": ("b",)}, "cannot sort by b"),
     ({**JSON, "metadata": (), "bad_records": "fail", "partition_by": ("time", "a")}, r"by all columns \(a, time\)"),
     ({**BASE, "value": "avro"}, "needs a schema, or a registry and exactly one topic"),
-    ({**BASE, "value": "protobuf"}, "value protobuf needs descriptors"),
+    ({**BASE, "value": "protobuf"}, r"value protobuf needs the descriptors .*\(--descriptors FILE\)"),
+    ({**JSON, "message": "M"}, r"value json has no descriptors and no message: .*\(--message\)"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "waits", "type": {"type": "array", "items": {

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kconsumer.ingest.runners.protocol import Runner
 
 _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
-_START: Final = {"beginning": "earliest", "end": "latest"}
 _LIBRARIES: Final = frozenset({
     "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
     "authlib"})
@@ -237,7 +236,7 @@ def _options(
         framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records,
         metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
         target_file_bytes=file_size, **more)
-    topics, start = topics + old_topics, _START.get(start, start)
+    topics += old_topics
     if routes:
         return routed(routes, schemas, topics=topics, path=path, format_=format_, start=start,
                       dead_letters=dead_letter, make=IngestOptions, **shared)

@@ -22,7 +22,7 @@ from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
-from kconsumer.ranges.option_values import trigger_s
+from kconsumer.ranges.option_values import check_letters, trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 VALUES: Final = ("raw", "json", "avro", "protobuf")
@@ -90,8 +90,11 @@ class IngestOptions:
                 raise configuration_error(f"invalid topic {topic!r}")
         if not self.path.strip():
             raise configuration_error("path is missing: set the table's path")
-        if (self.format == "iceberg") != (self.table is not None) or (self.catalog and self.table is None):
-            raise configuration_error("table and catalog are for format iceberg only, which needs a table")
+        if self.format == "iceberg" and self.table is None:
+            raise configuration_error("format iceberg needs a table: set table (--table) to NAMESPACE.NAME")
+        if self.format != "iceberg" and (self.table is not None or self.catalog):
+            raise configuration_error(f"format {self.format} has no table and no catalog: remove table (--table) and "
+                                      "catalog (--catalog), or set format iceberg (-o iceberg)")
         if not _JOB.fullmatch(self.job):
             raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
         for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
@@ -118,17 +121,18 @@ class IngestOptions:
         if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
             raise configuration_error("value avro needs a schema, or a registry and exactly one topic: set schema "
                                       "(--schema) or registry (--schema-registry)")
-        if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
-            raise configuration_error("value protobuf needs descriptors; other values have no descriptors and no "
-                                      "message")
+        if self.value == "protobuf" and self.descriptors is None:
+            raise configuration_error("value protobuf needs the descriptors of its messages: set descriptors "
+                                      "(--descriptors FILE), the output of protoc --descriptor_set_out")
+        if self.value != "protobuf" and (self.descriptors is not None or self.message):
+            raise configuration_error(f"value {self.value} has no descriptors and no message: remove descriptors "
+                                      "(--descriptors) and message (--message), or set value protobuf (--value)")
         if self.value == "protobuf" and (self.schema or self.registry):
             raise configuration_error("value protobuf uses its descriptors: remove the schema and the registry")
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
-        if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad_records='dead-letter' needs dead_letters, the folder, and "
-                                      "dead_letters needs bad_records='dead-letter'")
+        check_letters(self.bad_records, self.dead_letters)
 
     def _check_compaction(self) -> None:
         if self.compact_after is None:

@@ -84,6 +84,15 @@ def trigger_s(text: str, examples: str) -> float:
     return _seconds("trigger", text, _INTERVAL.fullmatch(text.strip().lower()), examples)
 
 
+def check_letters(bad_records: str | None, dead_letters: str | None) -> None:
+    """Check that an ingestion has a folder for its dead letters, if it has dead letters."""
+    if bad_records == "dead-letter" and dead_letters is None:
+        raise configuration_error("bad_records='dead-letter' needs a folder: set dead_letters (--dead-letter PATH)")
+    if bad_records != "dead-letter" and dead_letters is not None:
+        raise configuration_error(f"bad_records={bad_records or 'column'!r} has no folder: remove dead_letters "
+                                  "(--dead-letter), or set bad_records='dead-letter' (--bad-records)")
+
+
 def _seconds(option: str, text: str, found: re.Match[str] | None, examples: str) -> float:
     if found is None or found[2] not in _UNITS_MS:
         raise not_like(option, text, examples)

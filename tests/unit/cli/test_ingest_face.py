@@ -79,6 +79,8 @@ def test_options_belong_to_engines(arguments: list[str], said: str):
     (["t", "--trigger", "now"], "invalid value 'now' for trigger"),
     (["t", "--metadata", "foo"], "unknown column 'foo'"),
     (["t", "--codec", "foo"], "invalid codec 'foo'"),
+    (["t", "--from", "start"], "'start' is not beginning, end or offsets such as {"),
+    (["t", "--from", '{"t": 1}'], """'{"t": 1}' is not beginning, end"""),
     ([], "set either topics or a pattern"),
 ])
 def test_an_invalid_option_or_property_of_the_direct_engine_is_wrong_usage(arguments: list[str], said: str):
