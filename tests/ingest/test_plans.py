@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -127,6 +128,32 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
 def test_options_that_are_wrong(given: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError, match=message):
         IngestOptions(**given)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"path": None}, "invalid type NoneType for path: expected a path, as text or os.PathLike"),
+    ({"path": b"out"}, "invalid type bytes for path"),
+    ({"bootstrap_servers": ["h:1"]}, "invalid type list for bootstrap_servers: expected text such as 'host1:9092,"),
+    ({"topics": "flights"}, r"invalid type str for topics: expected a tuple or list of text such as \('flights',\)"),
+    ({"topics": (1,)}, "invalid type tuple for topics"),
+    ({"metadata": "offset"}, r"invalid type str for metadata: .* such as \('offset',\)"),
+    ({"schema": {"a": "int"}}, "invalid type dict for schema: expected text: a schema such as 'carrier STRING"),
+    ({"kafka": [("a", "b")]}, "invalid type list for kafka: expected a dict of names and values"),
+    ({"target_file_bytes": "128M"}, "invalid type str for target_file_bytes: expected a number"),
+    ({"compact_after": "20"}, "invalid type str for compact_after: expected a number"),
+    ({"flatten": "no"}, "invalid type str for flatten: expected True or False"),
+    ({"descriptors": "a.desc"}, "invalid type str for descriptors: expected bytes"),
+])
+def test_options_of_a_wrong_type_are_refused(given: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        IngestOptions(**{**JSON, **given})
+
+
+def test_paths_lists_and_numbers_are_taken_too():
+    found = IngestOptions(**{**JSON, "path": Path("out"), "bad_records": "dead-letter", "dead_letters": Path("bad"),
+                             "take_over": Path("state"), "topics": ["t"], "source": {"maxOffsetsPerTrigger": 5}})
+    assert (found.path, found.dead_letters, found.take_over, found.topics) == ("out", "bad", "state", ("t",))
+    assert found.limits().max_offsets == 5
 
 
 @pytest.mark.parametrize("processes", [-1, "2", 2.0])

@@ -153,7 +153,7 @@ def run_direct(
                 _maintain(run, vacuum, compact)
                 return
             check_brokers(given["properties"])
-            targets = [options.path if options.table is None else options.table for options in tables]
+            targets = [options.name for options in tables]
             with shown_log(), IngestProgress(quiet, metrics, targets, given["dead_letter"]) as progress, \
                     signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)

@@ -84,7 +84,7 @@ def trigger_s(text: str, examples: str) -> float:
     return _seconds("trigger", text, _INTERVAL.fullmatch(text.strip().lower()), examples)
 
 
-def check_letters(bad_records: str | None, dead_letters: str | None) -> None:
+def check_letters(bad_records: str | None, dead_letters: object) -> None:
     """Check that an ingestion has a folder for its dead letters, if it has dead letters."""
     if bad_records == "dead-letter" and dead_letters is None:
         raise configuration_error("bad_records='dead-letter' needs a folder: set dead_letters (--dead-letter PATH)")
