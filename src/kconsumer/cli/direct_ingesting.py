@@ -160,7 +160,8 @@ def run_direct(
     except IngestError as error:
         raise Failure(str(error)) from error
     except OSError as error:
-        raise Failure(f"{error}: check that kconsumer can write to -O, --dead-letter and --metrics") from error
+        raise Failure(f"{_one_line(error)}: check that kconsumer can write to -O, --dead-letter and --metrics"
+                      ) from error
     except ConfigurationError as error:
         raise click.UsageError(reason(error), ctx) from error
     except KafkaException as error:
@@ -168,7 +169,7 @@ def run_direct(
     except Exception as error:
         if not _is_of_a_library(error):
             raise
-        raise Failure(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+        raise Failure(f"{type(error).__name__}: {_one_line(error)}") from error
     if received and received[0] == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
 
@@ -192,6 +193,10 @@ def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str,
     except ImportError as error:
         raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or set "
                                "--runner local") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _is_of_a_library(error: Exception) -> bool:

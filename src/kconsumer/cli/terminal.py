@@ -7,6 +7,7 @@ of brokers or producers, which could control the terminal; writes to standard ou
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,13 +19,18 @@ from kconsumer.errors import KafkaError, KafkaException
 from kconsumer.errors.first_contact import FirstContact
 from kconsumer.errors.printable import printable
 
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # in messages of deltalake, for example
 _AGAIN_S: Final = 60.0  # repeated warnings are shown again after this time
 _FAIL: Final = "FAIL"  # facility of log lines about connections, which error_cb reports too
 
 
+def _shown(text: str, keep: str = "") -> str:
+    return printable(_COLOUR.sub("", text), keep)
+
+
 def say(text: str) -> None:
     """Write one line, escaped."""
-    click.echo(f"kconsumer: {printable(text)}", err=True)
+    click.echo(f"kconsumer: {_shown(text)}", err=True)
 
 
 def warn(text: str) -> None:
@@ -35,7 +41,7 @@ def warn(text: str) -> None:
 @contextmanager
 def shown_log() -> Iterator[None]:
     """Show the warnings and errors that kconsumer logs while a command runs, escaped."""
-    logger, handler = logging.getLogger("kconsumer"), _Shown(logging.WARNING)
+    logger, handler = logging.getLogger("kconsumer"), _LogLines(logging.WARNING)
     logger.addHandler(handler)
     try:
         yield
@@ -43,7 +49,7 @@ def shown_log() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-class _Shown(logging.Handler):
+class _LogLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{record.levelname.lower()}: {record.getMessage()}")
 
@@ -54,7 +60,7 @@ class Failure(click.ClickException):
     exit_code = 1
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"kconsumer: {printable(self.format_message(), keep=chr(10))}", file=file, err=True)
+        click.echo(f"kconsumer: {_shown(self.format_message(), keep=chr(10))}", file=file, err=True)
 
 
 class Reports:

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kconsumer.cli import ingest_progress
+from kconsumer.cli import direct_ingesting, ingest_progress
 from kconsumer.cli.app import cli
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.ingesting import _ends
@@ -85,6 +85,17 @@ def test_options_belong_to_engines(arguments: list[str], said: str):
 ])
 def test_an_invalid_option_or_property_of_the_direct_engine_is_wrong_usage(arguments: list[str], said: str):
     assert said in usage_error(*arguments, "--runner", "local")
+
+
+def test_an_error_of_deltalake_is_one_line_without_its_colours(monkeypatch: pytest.MonkeyPatch):
+    def fail(properties: object) -> None:
+        raise OSError("Generic error\n      \x1b[31m↳\x1b[0m Unable to create dir out/_delta_log\n")
+
+    monkeypatch.setattr(direct_ingesting, "check_brokers", fail)
+    result = CliRunner().invoke(cli, ["ingest", "t", "-b", "localhost:1", "-O", "out", "--runner", "local"])
+    assert result.exit_code == 1
+    assert result.output == ("kconsumer: Generic error ↳ Unable to create dir out/_delta_log: check that kconsumer can "
+                             "write to -O, --dead-letter and --metrics\n")
 
 
 def usage_error(*arguments: str) -> str:
