@@ -14,7 +14,9 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
@@ -37,7 +39,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), name="kconsumer-ingest", daemon=True)
-        self.process.start()
+        with _without_sigint():
+            self.process.start()
         theirs.close()  # so that the driver detects its end
         self.task: int | None = None
 
@@ -63,6 +66,21 @@ class _Worker:
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
+
+
+@contextmanager
+def _without_sigint() -> Iterator[None]:
+    """Block SIGINT in this thread, and in a process that it starts.
+
+    Ctrl-C reaches all processes of a terminal. A new process would die of it before it can ignore it. For this process
+    the signal stays pending until the end.
+    """
+    resource_tracker.ensure_running()  # its start, a part of the first start of a process, would unblock SIGINT
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class LocalRunner:
@@ -146,7 +164,7 @@ class LocalRunner:
 def _serve(pipe: Connection) -> None:
     """Run tasks in a new process until the driver closes the pipe.
 
-    Ctrl-C reaches all processes of a terminal; only the driver handles it.
+    Ctrl-C is for the driver only. Until here the driver's mask has blocked SIGINT; libraries may change the mask.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="kconsumer-parent", daemon=True).start()
