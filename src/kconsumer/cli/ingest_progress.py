@@ -70,11 +70,12 @@ class IngestProgress:
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        summary = self.summary() if self._last is not None or exc_type is None else ""
         if self._live is not None:
-            self._live.update(Text(self.summary()), refresh=True)
+            self._live.update(Text(summary), refresh=True)
             self._live.stop()
-        elif not self._quiet and (self._last is not None or exc_type is None):
-            say(self.summary())
+        elif summary and not self._quiet:
+            say(summary)
         if self._bad:
             first = "" if self._first_bad is None else f"; the first: {self._first_bad}"
             warn(f"the values of {self._bad:,} of {self._rows:,} records could not be decoded, see {self._where}"
@@ -125,6 +126,8 @@ class IngestProgress:
         tables = ", ".join(self._targets[:_MOST_TARGETS])
         more = len(self._targets) - _MOST_TARGETS
         tables += f" and {more} more tables" if more > 0 else ""
+        if not self._triggers:
+            return f"stopped before the first trigger of {tables}" if self._ending else f"no new records for {tables}"
         return (f"{rows:,} records, {size(self._bytes)} in {triggers} and {took:.1f} s, {rows / took:,.0f}/s{lag}{bad}"
                 f"; written to {tables}")
 

@@ -159,11 +159,13 @@ def test_without_a_terminal_the_totals_and_the_tables_are_a_line_at_the_end(caps
     assert warning.startswith("kconsumer: warning: ") and out == ""
 
 
-def test_without_new_records_there_is_a_line_too(capsys: pytest.CaptureFixture[str]):
-    with ingest_progress.IngestProgress(False, None, ["out"]):
-        pass
-    err = capsys.readouterr().err
-    assert err.startswith("kconsumer: 0 records, 0 B in 0 triggers and ") and err.endswith("; written to out\n")
+@pytest.mark.parametrize(("stopped", "said"), [
+    (False, "no new records for out"), (True, "stopped before the first trigger of out")])
+def test_without_a_trigger_there_is_a_line_too(capsys: pytest.CaptureFixture[str], stopped: bool, said: str):
+    with ingest_progress.IngestProgress(False, None, ["out"]) as progress:
+        if stopped:
+            progress.ending()
+    assert capsys.readouterr().err == f"kconsumer: {said}\n"
 
 
 def test_a_run_that_fails_at_once_has_no_totals(capsys: pytest.CaptureFixture[str]):
