@@ -44,8 +44,12 @@ def test_schemas_of_spark(text: str, schema: pa.Schema):
     ("a INTERVAL", "expected a type of Spark at character 3, found 'INTERVAL'"), ("a ARRAY<INT", "expected >"),
     ("a INT b INT", "expected a comma or the end at character 7"), ("a DECIMAL(39)", "expected a precision of 1 to 38"),
     ("a INT, A INT", "two columns 'A'"), ("a INT; b INT", "expected a name or a type at character 6"),
-    ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"), ('{"type": "array"}', "KeyError"),
-    ('{"type": "array", "elementType": "int"}', "the schema is not a struct"),
+    ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"),
+    ('{"type": "array"}', r"not Spark's JSON of a struct \('elementType' is missing\)"),
+    ('{"type": "array", "elementType": "int"}', r"not Spark's JSON of a struct \(its type is not struct\)"),
+    ('{"carrier": "string"}', r"'type' is missing.*: expected DDL such as 'carrier STRING.*', or JSON such as"),
+    ('{"type": "struct", "fields": [{"name": "a", "type": "strng"}]}', r"unknown type 'strng' in the schema"),
+    ('{"carrier": ', r"not Spark's JSON of a struct \(Expecting value"),
 ])
 def test_schemas_that_are_wrong(text: str, message: str):
     with pytest.raises(ConfigurationError, match=message):
