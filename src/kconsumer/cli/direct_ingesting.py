@@ -141,7 +141,7 @@ def run_direct(
         from kconsumer.ingest import Ingestion, Routes
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
-        raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+        raise click.UsageError(str(error)) from error
     try:
         with ExitStack() as stack:
             found = _options(**given)

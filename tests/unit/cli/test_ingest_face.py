@@ -39,6 +39,17 @@ def test_a_missing_extra_is_named(module: str):
     assert ("Traceback" in done.stderr) == (module != "kconsumer")
 
 
+@pytest.mark.parametrize("program", ["import kconsumer.ingest", (
+    "from kconsumer.cli import main; main(['ingest', 't', '-b', 'localhost:1', '-O', 'out', '--runner', 'local'])")])
+def test_ingestion_without_pyarrow_names_the_extra(program: str):
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.modules['pyarrow'] = None; {program}"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert "kconsumer.ingest needs pyarrow" in last and last.endswith("pip install 'kconsumer[arrow]'")
+    assert last.count("needs pyarrow") == 1
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--checkpoint"], "requires an argument"),
     (["--kafka", "nonsense"], "'nonsense' is not PROPERTY=VALUE"),
