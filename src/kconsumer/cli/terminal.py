@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +31,8 @@ def _shown(text: str, keep: str = "") -> str:
 
 def say(text: str) -> None:
     """Write one line, escaped."""
-    click.echo(f"kconsumer: {_shown(text)}", err=True)
+    # Not click.echo, which bypasses sys.stderr: rich replaces it while a line of progress follows a run.
+    print(f"kconsumer: {_shown(text)}", file=sys.stderr)
 
 
 def warn(text: str) -> None:
