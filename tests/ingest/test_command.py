@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from kconsumer.testing import EmbeddedCluster
 pytest.importorskip("deltalake")
 pytestmark = pytest.mark.embedded
 JSON = ("--value", "json", "--schema", "a INT")
+INGEST = [sys.executable, "-m", "kconsumer", "ingest", "--runner", "local", "--workers", "1"]
 NO_BROKER = "127.0.0.1:1"
 
 
@@ -29,8 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def command(servers: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", "kconsumer", "ingest", "t", "-b", servers, "--runner", "local", "--workers", "1",
-            *more]
+    return [*INGEST, "t", "-b", servers, *more]
 
 
 def refused(servers: str, *more: str) -> str:
@@ -61,15 +62,40 @@ def test_the_other_engine_checks_the_brokers_before_it_starts_spark(tmp_path: Pa
 
 def test_a_run_without_a_terminal_reports_the_rows_and_the_table(cluster: EmbeddedCluster, tmp_path: Path):
     table = tmp_path / "out"
-    for rows in (1, 0):
-        done = subprocess.run(command(cluster.bootstrap_servers, *JSON, "-O", str(table)), capture_output=True,
-                              text=True, timeout=100, check=True)
-        line, *more = done.stderr.splitlines()
-        assert line.startswith(f"kconsumer: {rows} records, ") and line.endswith(f"; written to {table}")
-        assert not more
+    first, again = (subprocess.run(command(cluster.bootstrap_servers, *JSON, "-O", str(table)), capture_output=True,
+                                   text=True, timeout=100, check=True).stderr for _ in range(2))
+    assert first.startswith("kconsumer: 1 records, ") and first.endswith(f"; written to {table}\n")
+    assert first.count("\n") == 1
+    assert again == f"kconsumer: no new records for {table}\n"
     done = subprocess.run(command(cluster.bootstrap_servers, *JSON, "-O", str(table), "--quiet"), capture_output=True,
                           text=True, timeout=100, check=True)
     assert done.stderr == ""
+
+
+def test_a_field_without_values_is_reported(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.create_topic("fields", 2)
+    cluster.produce("fields", [{"value": b'{"a": 1}', "partition": 0}, {"value": b'{"a": 2, "b": 2}', "partition": 1}])
+    done = subprocess.run(
+        [*INGEST, "fields", "-b", cluster.bootstrap_servers, "--value", "json", "--schema", "a INT, b INT, c INT", "-q",
+         "-O", str(tmp_path / "out")], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stderr == (f"kconsumer: warning: {tmp_path / 'out'}: no record has a value for the field 'c' (of 2 "
+                           "records): check the schema\n")
+
+
+@pytest.mark.parametrize("letters", [False, True])
+def test_bad_records_are_reported_with_their_place_and_reason(cluster: EmbeddedCluster, tmp_path: Path, letters: bool):
+    name = f"bad-{letters}"
+    cluster.create_topic(name, 1)
+    cluster.produce(name, [{"value": b'{"a": 1}'}, {"value": b"hello"}, {"value": b'{"a": "x"}'}])
+    folder = tmp_path / "letters"
+    done = subprocess.run(
+        [*INGEST, name, "-b", cluster.bootstrap_servers, "--metrics", "-", *JSON, "-q", "-O",
+         str(tmp_path / "out"), *(["--dead-letter", str(folder)] if letters else [])],
+        capture_output=True, text=True, timeout=100, check=True)
+    first = f"{name} [0] at offset 1: "
+    assert f"could not be decoded, see {f'the files in {folder}' if letters else 'column bad_record'}; the first: " \
+           f"{first}" in done.stderr
+    assert json.loads(done.stdout)["first_bad"].startswith(first)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta"])

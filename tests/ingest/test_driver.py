@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,42 @@ def test_the_steps_of_a_run(world: World):
     again = [State.RUN, State.COMMIT, State.PLAN]
     assert states == [State.PLAN, State.CLAIM, *again, *again, State.DONE]
     assert world.rows() == world.expected()
+
+
+@pytest.mark.parametrize(("records", "said"), [
+    # (records, fields without a value) of each trigger's only task
+    ([(2, "ab"), (0, ""), (3, "bc")], ["no record has a value for the field 'b' (of 5 records): check the schema"]),
+    ([(2, "ab"), (3, "c")], []),
+    ([(0, "")], []),
+])
+def test_fields_without_a_value_in_a_run_are_reported_once(
+    world: World, caplog: pytest.LogCaptureFixture, records: list[tuple[int, str]], said: list[str],
+):
+    world.produce(0, 3 * len(records))
+    process = world.process(limit=3)
+    write, tasks = process.map, iter(records)
+    process.map = lambda *given: [  # type: ignore[method-assign]
+        replace(result, watched=count, without=tuple(names))
+        for result, (count, names) in zip(write(*given), tasks, strict=False)]
+    process.to_end()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{process.table.name}: {text}" for text in said]
+
+
+def test_a_run_that_goes_on_reports_fields_once_it_has_read_everything(
+    world: World, caplog: pytest.LogCaptureFixture,
+):
+    process = world.process(limit=3, interval=10.0)
+    write = process.map
+    process.map = lambda *given: [  # type: ignore[method-assign]
+        replace(result, watched=result.rows, without=("a",)) for result in write(*given)]
+    for _ in range(2):
+        world.produce(0, 5)
+        while process.driver.step() is not State.WAIT:
+            pass
+        world.time += 10
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{process.table.name}: no record has a value for the field 'a' (of 5 records): check the schema"]
 
 
 def test_a_run_without_new_records_writes_nothing(world: World):

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kconsumer.ingest import BadRecordError, Ingestion, IngestOptions, LocalRunner
+from kconsumer.ingest.runners.local import _Worker
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 PARTITIONS = 4
@@ -144,6 +145,18 @@ def test_a_killed_worker_is_replaced(cluster: Any, topic: str, tmp_path: Path):
     thread.join()
     assert killed.is_set()
     assert count(tmp_path) == (40_000, 40_000)
+
+
+def test_ctrl_c_does_not_reach_a_worker_that_starts():
+    worker = _Worker()
+    try:
+        assert worker.process.pid is not None
+        os.kill(worker.process.pid, signal.SIGINT)
+        worker.pipe.send("not a task")
+        assert isinstance(worker.result(), AttributeError)
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        worker.end()
 
 
 def test_sigterm_ends_after_the_commit(cluster: Any, topic: str, tmp_path: Path):

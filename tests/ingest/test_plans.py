@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kconsumer.errors import ConfigurationError
-from kconsumer.ingest import IngestOptions
+from kconsumer.ingest import IngestOptions, LocalRunner
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import FileEntry, TaskResult
@@ -42,8 +44,12 @@ def test_schemas_of_spark(text: str, schema: pa.Schema):
     ("a INTERVAL", "expected a type of Spark at character 3, found 'INTERVAL'"), ("a ARRAY<INT", "expected >"),
     ("a INT b INT", "expected a comma or the end at character 7"), ("a DECIMAL(39)", "expected a precision of 1 to 38"),
     ("a INT, A INT", "two columns 'A'"), ("a INT; b INT", "expected a name or a type at character 6"),
-    ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"), ('{"type": "array"}', "KeyError"),
-    ('{"type": "array", "elementType": "int"}', "the schema is not a struct"),
+    ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"),
+    ('{"type": "array"}', r"not Spark's JSON of a struct \('elementType' is missing\)"),
+    ('{"type": "array", "elementType": "int"}', r"not Spark's JSON of a struct \(its type is not struct\)"),
+    ('{"carrier": "string"}', r"'type' is missing.*: expected DDL such as 'carrier STRING.*', or JSON such as"),
+    ('{"type": "struct", "fields": [{"name": "a", "type": "strng"}]}', r"unknown type 'strng' in the schema"),
+    ('{"carrier": ', r"not Spark's JSON of a struct \(Expecting value"),
 ])
 def test_schemas_that_are_wrong(text: str, message: str):
     with pytest.raises(ConfigurationError, match=message):
@@ -96,7 +102,11 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "json"}, "value json needs a schema, such as 'carrier STRING"),
     ({**BASE, "value": "json", "schema": "a STRNG"}, "json values with this schema: invalid schema: expected a type"),
     ({**JSON, "framing": "skip"}, "invalid framing 'skip'"),
-    ({**JSON, "bad_records": "dead-letter"}, "needs dead_letters, the folder"),
+    ({**JSON, "bad_records": "dead-letter"}, r"needs a folder: .*\(--dead-letter PATH\)"),
+    ({**JSON, "bad_records": "fail", "dead_letters": "a"}, r"bad_records='fail' has no folder: .*\(--dead-letter\)"),
+    ({**BASE, "format": "iceberg"}, r"format iceberg needs a table: set table \(--table\)"),
+    ({**BASE, "table": "a.b"}, r"format parquet has no table and no catalog: remove table \(--table\)"),
+    ({**BASE, "catalog": {"type": "sql"}}, r"format parquet has no table and no catalog: .*\(--catalog\)"),
     ({**JSON, "metadata": ("ofset",)}, "unknown column 'ofset' of records"),
     ({**JSON, "metadata": ("offset=a",)}, "two columns have the name 'a'"),
     ({**JSON, "partition_by": ("day",)}, "cannot partition by day: the columns are"),
@@ -105,7 +115,8 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**JSON, "sort_by": ("b",)}, "cannot sort by b"),
     ({**JSON, "metadata": (), "bad_records": "fail", "partition_by": ("time", "a")}, r"by all columns \(a, time\)"),
     ({**BASE, "value": "avro"}, "needs a schema, or a registry and exactly one topic"),
-    ({**BASE, "value": "protobuf"}, "value protobuf needs descriptors"),
+    ({**BASE, "value": "protobuf"}, r"value protobuf needs the descriptors .*\(--descriptors FILE\)"),
+    ({**JSON, "message": "M"}, r"value json has no descriptors and no message: .*\(--message\)"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "waits", "type": {"type": "array", "items": {
@@ -114,11 +125,51 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "a", "type": {"type": "record", "name": "s", "fields": []}}]})}, "its schema has no fields"),
     ({**BASE, "trigger": "soon"}, "invalid value 'soon' for trigger"),
+    ({**BASE, "trigger": "10"}, "invalid value '10' for trigger: expected a value such as 10s, .* or available-now"),
+    ({**BASE, "trigger": "continuous=10"}, "invalid value '10' for trigger: .* continuous=30s"),
     ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),
 ])
 def test_options_that_are_wrong(given: dict[str, Any], message: str):
     with pytest.raises(ConfigurationError, match=message):
         IngestOptions(**given)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"path": None}, "invalid type NoneType for path: expected a path, as text or os.PathLike"),
+    ({"path": b"out"}, "invalid type bytes for path"),
+    ({"bootstrap_servers": ["h:1"]}, "invalid type list for bootstrap_servers: expected text such as 'host1:9092,"),
+    ({"topics": "flights"}, r"invalid type str for topics: expected a tuple or list of text such as \('flights',\)"),
+    ({"topics": (1,)}, "invalid type tuple for topics"),
+    ({"metadata": "offset"}, r"invalid type str for metadata: .* such as \('offset',\)"),
+    ({"schema": {"a": "int"}}, "invalid type dict for schema: expected text: a schema such as 'carrier STRING"),
+    ({"kafka": [("a", "b")]}, "invalid type list for kafka: expected a dict of names and values"),
+    ({"target_file_bytes": "128M"}, "invalid type str for target_file_bytes: expected a number"),
+    ({"compact_after": "20"}, "invalid type str for compact_after: expected a number"),
+    ({"flatten": "no"}, "invalid type str for flatten: expected True or False"),
+    ({"descriptors": "a.desc"}, "invalid type str for descriptors: expected bytes"),
+])
+def test_options_of_a_wrong_type_are_refused(given: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        IngestOptions(**{**JSON, **given})
+
+
+def test_paths_lists_and_numbers_are_taken_too():
+    found = IngestOptions(**{**JSON, "path": Path("out"), "bad_records": "dead-letter", "dead_letters": Path("bad"),
+                             "take_over": Path("state"), "topics": ["t"], "source": {"maxOffsetsPerTrigger": 5}})
+    assert (found.path, found.dead_letters, found.take_over, found.topics) == ("out", "bad", "state", ("t",))
+    assert found.limits().max_offsets == 5
+
+
+@pytest.mark.parametrize("processes", [-1, "2", 2.0])
+def test_a_wrong_number_of_processes_is_refused(processes: Any):
+    with pytest.raises(ConfigurationError, match=f"invalid processes {processes!r}: expected a whole number"):
+        LocalRunner(processes)
+
+
+@pytest.mark.parametrize("processes", [None, 0])
+def test_without_a_number_there_is_a_process_for_each_cpu(processes: int | None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert LocalRunner(processes).parallelism == 3
 
 
 def test_the_columns_of_a_table():

@@ -23,15 +23,14 @@ from kconsumer.cli.ingest_routes import Route, route_options, routed
 from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
-from kconsumer.cli.terminal import Failure, warn
-from kconsumer.errors import KafkaException
+from kconsumer.cli.terminal import Failure, shown_log, warn
+from kconsumer.errors import ConfigurationError, KafkaException
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
     from kconsumer.ingest.runners.protocol import Runner
 
 _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
-_START: Final = {"beginning": "earliest", "end": "latest"}
 _LIBRARIES: Final = frozenset({
     "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
     "authlib"})
@@ -126,7 +125,7 @@ def run_direct(
 
     Raises:
         Failure: the run fails.
-        click.UsageError: options contradict each other, or pyarrow is missing.
+        click.UsageError: an option or a property is invalid, options contradict each other, or pyarrow is missing.
     """
     for name, option in _STREAMING.items():
         if given.pop(name):
@@ -142,7 +141,7 @@ def run_direct(
         from kconsumer.ingest import Ingestion, Routes
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
-        raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+        raise click.UsageError(str(error)) from error
     try:
         with ExitStack() as stack:
             found = _options(**given)
@@ -154,19 +153,23 @@ def run_direct(
                 _maintain(run, vacuum, compact)
                 return
             check_brokers(given["properties"])
-            targets = [options.path if options.table is None else options.table for options in tables]
-            with IngestProgress(quiet, metrics, targets) as progress, signals(run.stop, progress) as received:
+            targets = [options.name for options in tables]
+            with shown_log(), IngestProgress(quiet, metrics, targets, given["dead_letter"]) as progress, \
+                    signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)
     except IngestError as error:
         raise Failure(str(error)) from error
     except OSError as error:
-        raise Failure(f"{error}: check that kconsumer can write to -O, --dead-letter and --metrics") from error
+        raise Failure(f"{_one_line(error)}: check that kconsumer can write to -O, --dead-letter and --metrics"
+                      ) from error
+    except ConfigurationError as error:
+        raise click.UsageError(reason(error), ctx) from error
     except KafkaException as error:
         raise Failure(reason(error)) from error
     except Exception as error:
         if not _is_of_a_library(error):
             raise
-        raise Failure(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+        raise Failure(f"{type(error).__name__}: {_one_line(error)}") from error
     if received and received[0] == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
 
@@ -190,6 +193,10 @@ def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str,
     except ImportError as error:
         raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or set "
                                "--runner local") from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _is_of_a_library(error: Exception) -> bool:
@@ -234,7 +241,7 @@ def _options(
         framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records,
         metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
         target_file_bytes=file_size, **more)
-    topics, start = topics + old_topics, _START.get(start, start)
+    topics += old_topics
     if routes:
         return routed(routes, schemas, topics=topics, path=path, format_=format_, start=start,
                       dead_letters=dead_letter, make=IngestOptions, **shared)

@@ -37,23 +37,26 @@ class IngestProgress:
         quiet: whether to show nothing but a warning of bad records.
         metrics: file for a line of JSON per trigger; - is standard output.
         targets: paths or names of the tables.
+        letters: the folder of dead letters; None: the table has bad records in a column.
 
     Raises:
         OSError: the file of metrics cannot be written.
     """
 
-    def __init__(self, quiet: bool, metrics: str | None, targets: Sequence[str]) -> None:
+    def __init__(self, quiet: bool, metrics: str | None, targets: Sequence[str], letters: str | None = None) -> None:
         self._quiet = quiet
         self._live = Live(console=Console(stderr=True), auto_refresh=False) if (
             not quiet and sys.stderr.isatty()) else None
         self._path = metrics
         self._targets = tuple(targets)
+        self._where = "column bad_record" if letters is None else f"the files in {letters}"
         self._stack = ExitStack()
         self._lines: TextIO | None = None
         self._began = self._drawn = self._logged = time.monotonic()
         self._last: TriggerMetrics | None = None
         self._of_tables: dict[str | None, TriggerMetrics] = {}  # the last trigger of each table
         self._triggers = self._bytes = self._bad = 0
+        self._first_bad: str | None = None
         self._ending = False
 
     def __enter__(self) -> IngestProgress:
@@ -67,13 +70,16 @@ class IngestProgress:
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        summary = self.summary() if self._last is not None or exc_type is None else ""
         if self._live is not None:
-            self._live.update(Text(self.summary()), refresh=True)
+            self._live.update(Text(summary), refresh=True)
             self._live.stop()
-        elif not self._quiet and (self._last is not None or exc_type is None):
-            say(self.summary())
-        if self._live is None and self._bad:
-            warn(f"the values of {self._bad:,} of {self._rows:,} records could not be decoded: see --bad-records")
+        elif summary and not self._quiet:
+            say(summary)
+        if self._bad:
+            first = "" if self._first_bad is None else f"; the first: {self._first_bad}"
+            warn(f"the values of {self._bad:,} of {self._rows:,} records could not be decoded, see {self._where}"
+                 f"{first}")
         self._stack.close()
 
     def trigger(self, metrics: TriggerMetrics) -> None:
@@ -82,6 +88,7 @@ class IngestProgress:
         self._triggers += 1
         self._bytes += metrics.bytes
         self._bad += metrics.bad
+        self._first_bad = self._first_bad or metrics.first_bad
         if self._lines is not None:
             self._lines.write(metrics.as_json() + "\n")
             self._lines.flush()
@@ -119,6 +126,8 @@ class IngestProgress:
         tables = ", ".join(self._targets[:_MOST_TARGETS])
         more = len(self._targets) - _MOST_TARGETS
         tables += f" and {more} more tables" if more > 0 else ""
+        if not self._triggers:
+            return f"stopped before the first trigger of {tables}" if self._ending else f"no new records for {tables}"
         return (f"{rows:,} records, {size(self._bytes)} in {triggers} and {took:.1f} s, {rows / took:,.0f}/s{lag}{bad}"
                 f"; written to {tables}")
 

@@ -24,6 +24,8 @@ from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import connection, read_pairs
 from kconsumer.cli.spark_session import session
 from kconsumer.cli.terminal import Failure, warn
+from kconsumer.errors import ConfigurationError
+from kconsumer.ranges.option_values import OFFSETS_EXAMPLE, offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +49,18 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
         raise click.BadParameter(str(error), ctx, param) from error
 
 
+def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
+    """Return a position in the form of startingOffsets, Spark's option."""
+    if given in (*_START, *_START.values()):
+        return _START.get(given, given)
+    try:
+        offsets("--from", given)
+    except ConfigurationError as error:
+        raise click.BadParameter(f"{given!r} is not beginning, end or offsets such as {OFFSETS_EXAMPLE}", ctx,
+                                 param) from error
+    return given
+
+
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]…")
 @connection("-X", "--kafka", help="A property of the consumers; may be repeated. A secret may be @FILE. See "
@@ -54,7 +68,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
 @click.option("--pattern", metavar="REGEX",
               help="Read every topic whose name matches, including new ones. Not together with TOPIC.")
-@click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
+@click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION", callback=_position,
               help='Start of a new table or checkpoint: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--engine", type=click.Choice(["direct", "structured-streaming"]),
               help="direct: tasks write the table, which also stores the offsets; structured-streaming: Spark's "
@@ -148,7 +162,7 @@ def _options(
                         skip_bytes)
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
-    return IngestOptions(decoding=decoding, start=_START.get(start, start), dead_letters=dead_letter,
+    return IngestOptions(decoding=decoding, start=start, dead_letters=dead_letter,
                          bad_records=bad_records, **_ends(**given))
 
 
@@ -172,7 +186,8 @@ def _run(spark: SparkSession, options: IngestOptions, quiet: bool, metrics: str 
 
     run = Ingestion(spark, options)
     target = options.table if options.path is None else options.path
-    with IngestProgress(quiet, metrics, [str(target)]) as progress, signals(run.stop, progress) as received:
+    with IngestProgress(quiet, metrics, [str(target)], options.dead_letters) as progress, \
+            signals(run.stop, progress) as received:
         run.start()
         run.wait(progress.trigger, progress.look)
     return received[0] if received else None

@@ -1,14 +1,17 @@
 """Messages of the command on standard error, and its failures.
 
-Owns: warn, Failure, Reports. Threads: the main thread. Never: writes unescaped text of brokers or producers, which
-could control the terminal; writes to standard output.
+Owns: warn, shown_log, Failure, Reports. Threads: the main thread; log lines come from any. Never: writes unescaped text
+of brokers or producers, which could control the terminal; writes to standard output.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
@@ -17,18 +20,40 @@ from kconsumer.errors import KafkaError, KafkaException
 from kconsumer.errors.first_contact import FirstContact
 from kconsumer.errors.printable import printable
 
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")  # in messages of deltalake, for example
 _AGAIN_S: Final = 60.0  # repeated warnings are shown again after this time
 _FAIL: Final = "FAIL"  # facility of log lines about connections, which error_cb reports too
 
 
+def _shown(text: str, keep: str = "") -> str:
+    return printable(_COLOUR.sub("", text), keep)
+
+
 def say(text: str) -> None:
     """Write one line, escaped."""
-    click.echo(f"kconsumer: {printable(text)}", err=True)
+    # Not click.echo, which bypasses sys.stderr: rich replaces it while a line of progress follows a run.
+    print(f"kconsumer: {_shown(text)}", file=sys.stderr)
 
 
 def warn(text: str) -> None:
     """Write one line of warning, escaped."""
     say(f"warning: {text}")
+
+
+@contextmanager
+def shown_log() -> Iterator[None]:
+    """Show the warnings and errors that kconsumer logs while a command runs, escaped."""
+    logger, handler = logging.getLogger("kconsumer"), _LogLines(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _LogLines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 class Failure(click.ClickException):
@@ -37,7 +62,7 @@ class Failure(click.ClickException):
     exit_code = 1
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"kconsumer: {printable(self.format_message(), keep=chr(10))}", file=file, err=True)
+        click.echo(f"kconsumer: {_shown(self.format_message(), keep=chr(10))}", file=file, err=True)
 
 
 class Reports:

@@ -1,11 +1,12 @@
 """FieldWatch: which fields of a JSON decoder's schema no record has a value for, which mostly is a wrong name.
 
-Owns: FieldWatch. Threads: any. Never: changes what is decoded.
+Owns: FieldWatch, FieldsSeen. Threads: any. Never: changes what is decoded.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from kconsumer._core.values.value_decoder import DecodedValues
@@ -14,13 +15,36 @@ from kconsumer.decoding.json_values import Json
 from kconsumer.errors.printable import printable
 
 
-class _Seen:
-    """The records so far, and the fields without values among them."""
+class FieldsSeen:
+    """Collects the fields that no record has a value for."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self.records = 0
-        self.without: list[str] | None = None
+        self.without: tuple[str, ...] = ()  #: fields without a value in all records so far
+
+    def add(self, records: int, without: Sequence[str]) -> None:
+        """Add records.
+
+        Args:
+            records: their number.
+            without: the fields that none of them has a value for.
+        """
+        if not records:
+            return
+        with self._lock:
+            self.without = tuple(name for name in (self.without if self.records else without) if name in without)
+            self.records += records
+
+    def warning(self) -> str | None:
+        """Return a sentence about the fields without values; None if there are none, or no records."""
+        names = self.without
+        if not names:
+            return None
+        shown = ", ".join(printable(repr(name)) for name in names[:10])
+        shown += f" and {len(names) - 10} more" if len(names) > 10 else ""
+        return (f"no record has a value for the field{'s' if len(names) > 1 else ''} {shown} "
+                f"(of {self.records:,} records): check the schema")
 
 
 class FieldWatch:
@@ -30,33 +54,21 @@ class FieldWatch:
         decoder: the decoder; only of Json anything is noted, as other formats have the fields in their schemas.
     """
 
-    def __init__(self, decoder: Any, seen: _Seen | None = None) -> None:
+    def __init__(self, decoder: Any, seen: FieldsSeen | None = None) -> None:
         self._decoder = decoder
-        self._seen = seen or _Seen()
+        self.seen = seen or FieldsSeen()
 
     def select(self, columns: tuple[str, ...]) -> FieldWatch:
         """Return the same for these fields."""
-        return FieldWatch(self._decoder.select(columns), self._seen)
+        return FieldWatch(self._decoder.select(columns), self.seen)
 
     def decode(self, source: ValueSource) -> DecodedValues:
         """Decode values."""
         made: DecodedValues = self._decoder.decode(source)
-        records = len(made) - made.null_count
-        if isinstance(self._decoder, Json) and records:
-            with self._seen.lock:
-                before = self._seen.without
-                if before != []:
-                    found = made.fields_without_values
-                    self._seen.without = found if before is None else [name for name in before if name in found]
-                self._seen.records += records
+        if isinstance(self._decoder, Json):
+            self.seen.add(len(made) - made.null_count, made.fields_without_values)
         return made
 
     def warning(self) -> str | None:
-        """Return a sentence about the fields without values; None if there are none, or no records."""
-        names = self._seen.without
-        if not names:
-            return None
-        shown = ", ".join(printable(repr(name)) for name in names[:10])
-        shown += f" and {len(names) - 10} more" if len(names) > 10 else ""
-        return (f"no record has a value for the field{'s' if len(names) > 1 else ''} {shown} "
-                f"(of {self._seen.records:,} records): check the schema")
+        """Return the warning of the collected fields."""
+        return self.seen.warning()

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kconsumer.config.values import configuration_error
+from kconsumer.errors import ConfigurationError
 
 _SIMPLE: Final[dict[str, pa.DataType]] = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
@@ -24,6 +25,7 @@ _DECIMALS: Final = ("decimal", "dec", "numeric")
 _TOKEN: Final = re.compile(  # a quoted name, a text in either quotes, a word, a mark
     r"\s*(?:`((?:[^`]|``)*)`|'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|(\w+)|([<>(),:]))")
 _MOST_NESTED: Final = 60
+_JSON_EXAMPLE: Final = '{"type": "struct", "fields": [{"name": "carrier", "type": "string"}]}'
 
 
 def parse_schema(text: str) -> pa.Schema:
@@ -35,12 +37,21 @@ def parse_schema(text: str) -> pa.Schema:
     if text.lstrip().startswith("{"):
         try:
             found = _from_json(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise configuration_error(f"the schema is not Spark's JSON form of a struct: {error!r}") from None
+        except ConfigurationError:
+            raise
+        except KeyError as error:
+            raise _not_json(f"{error} is missing") from None
+        except (ValueError, TypeError, AttributeError) as error:
+            raise _not_json(str(error)) from None
         if not pa.types.is_struct(found):
-            raise configuration_error("the schema is not a struct")
+            raise _not_json("its type is not struct")
         return pa.schema([found.field(n) for n in range(found.num_fields)])
     return pa.schema(_Parser(text).columns())
+
+
+def _not_json(reason: str) -> Exception:
+    return configuration_error(f"the schema is not Spark's JSON of a struct ({reason}): expected DDL such as 'carrier "
+                               f"STRING, distance INT', or JSON such as {_JSON_EXAMPLE}")
 
 
 class _Parser:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from kconsumer.decoding.field_watch import FieldsSeen
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
@@ -149,6 +150,7 @@ class Driver:
         self._next = self._next_look = clock.now()
         self._rows = 0
         self._number = 0
+        self._fields: FieldsSeen | None = FieldsSeen()  # None: reported
         self._steps: dict[State, Callable[[], State]] = {
             State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
             State.COMMIT: self._commit, State.WAIT: self._wait, State.COMPACT: self._compact,
@@ -354,6 +356,7 @@ class Driver:
         self._planner.learn(self._results, seconds)
         rows, size, bad = (sum(getattr(result, name) for result in self._results) for name in ("rows", "bytes", "bad"))
         self._rows += rows
+        self._report_fields(at_end=self._stopping or not plan.lag)
         if self._on_commit is not None:
             self._on_commit(plan.end.offsets)
         if self._on_trigger is not None:
@@ -361,7 +364,19 @@ class Driver:
                 time=datetime.fromtimestamp(plan.wall, timezone.utc).isoformat(timespec="milliseconds"),
                 batch=self._number, rows=rows, bytes=size, bad=bad, seconds=round(seconds, 3),
                 rows_per_second=round(rows / seconds, 1) if seconds else 0.0,
-                bytes_per_second=round(size / seconds, 1) if seconds else 0.0, lag=plan.lag, total_rows=self._rows))
+                bytes_per_second=round(size / seconds, 1) if seconds else 0.0, lag=plan.lag, total_rows=self._rows,
+                first_bad=next((result.first_bad for result in self._results if result.bad), None)))
+
+    def _report_fields(self, at_end: bool) -> None:
+        """Warn once of fields without values: when the run ends, or has read all records that there are."""
+        if self._fields is None:
+            return
+        for result in self._results:
+            self._fields.add(result.watched, result.without)
+        if at_end and self._fields.records:
+            if (warning := self._fields.warning()) is not None:
+                _log.warning("%s: %s", self._table.name, warning)
+            self._fields = None
 
 
 def run_to_end(driver: Driver, look: Callable[[], Any] = lambda: None) -> None:

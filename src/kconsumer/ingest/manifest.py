@@ -38,6 +38,9 @@ class TaskResult:
     rows: int  #: records read
     bytes: int  #: bytes of their keys and values
     bad: int  #: records that could not be decoded
+    watched: int = 0  #: decoded records, if fields without values are noted
+    without: tuple[str, ...] = ()  #: fields that none of them has a value for
+    first_bad: str | None = None  #: place and reason of the first record that could not be decoded
 
 
 @dataclass(frozen=True)

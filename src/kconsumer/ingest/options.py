@@ -7,9 +7,10 @@ Threads: any; immutable. Never: opens a connection.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 from kconsumer.config.values import configuration_error
@@ -17,12 +18,13 @@ from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
 from kconsumer.errors import KafkaException
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.option_types import checked
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
-from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.option_values import check_letters, trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 VALUES: Final = ("raw", "json", "avro", "protobuf")
@@ -46,7 +48,7 @@ class IngestOptions:
     """
 
     bootstrap_servers: str
-    path: str  #: the table's path: a local path or a URI
+    path: str | os.PathLike[str]  #: the table's path: a local path or a URI
     table: str | None = None  #: iceberg: the table's name, with the namespace
     catalog: Mapping[str, str] = field(default_factory=dict)  #: iceberg: properties of the catalog
     topics: tuple[str, ...] = ()
@@ -54,7 +56,8 @@ class IngestOptions:
     format: str = "parquet"  #: one of FORMATS
     job: str = "kconsumer"  #: the table stores its offsets; jobs with other names are independent
     start: str = "earliest"  #: start of a new job: earliest, latest, or {"topic": {"0": 123}}
-    take_over: str | None = None  #: start of a new job: where the query of this Structured Streaming checkpoint ended
+    #: start of a new job: where the query of this Structured Streaming checkpoint ended
+    take_over: str | os.PathLike[str] | None = None
     kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
     source: Mapping[str, str] = field(default_factory=dict)  #: more options of reading, such as maxOffsetsPerTrigger
     value: str = "raw"  #: one of VALUES
@@ -64,7 +67,7 @@ class IngestOptions:
     descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
     message: str | None = None  #: protobuf: the full name of the message
     bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
-    dead_letters: str | None = None  #: the folder for bad_records="dead-letter"
+    dead_letters: str | os.PathLike[str] | None = None  #: the folder for bad_records="dead-letter"
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
     flatten: bool = True  #: True: the value's fields are columns; False: the struct `value` is a column
     partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column; iceberg: a transform
@@ -81,6 +84,8 @@ class IngestOptions:
     _newest: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for own in fields(self):
+            object.__setattr__(self, own.name, checked(own.name, str(own.type), getattr(self, own.name)))
         if bool(self.topics) == (self.pattern is not None):
             raise configuration_error("set either topics or a pattern")
         if self.take_over is not None and self.start != "earliest":
@@ -88,10 +93,13 @@ class IngestOptions:
         for topic in self.topics:
             if not topic.strip() or "," in topic:
                 raise configuration_error(f"invalid topic {topic!r}")
-        if not self.path.strip():
+        if not os.fspath(self.path).strip():
             raise configuration_error("path is missing: set the table's path")
-        if (self.format == "iceberg") != (self.table is not None) or (self.catalog and self.table is None):
-            raise configuration_error("table and catalog are for format iceberg only, which needs a table")
+        if self.format == "iceberg" and self.table is None:
+            raise configuration_error("format iceberg needs a table: set table (--table) to NAMESPACE.NAME")
+        if self.format != "iceberg" and (self.table is not None or self.catalog):
+            raise configuration_error(f"format {self.format} has no table and no catalog: remove table (--table) and "
+                                      "catalog (--catalog), or set format iceberg (-o iceberg)")
         if not _JOB.fullmatch(self.job):
             raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
         for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
@@ -118,17 +126,18 @@ class IngestOptions:
         if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
             raise configuration_error("value avro needs a schema, or a registry and exactly one topic: set schema "
                                       "(--schema) or registry (--schema-registry)")
-        if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
-            raise configuration_error("value protobuf needs descriptors; other values have no descriptors and no "
-                                      "message")
+        if self.value == "protobuf" and self.descriptors is None:
+            raise configuration_error("value protobuf needs the descriptors of its messages: set descriptors "
+                                      "(--descriptors FILE), the output of protoc --descriptor_set_out")
+        if self.value != "protobuf" and (self.descriptors is not None or self.message):
+            raise configuration_error(f"value {self.value} has no descriptors and no message: remove descriptors "
+                                      "(--descriptors) and message (--message), or set value protobuf (--value)")
         if self.value == "protobuf" and (self.schema or self.registry):
             raise configuration_error("value protobuf uses its descriptors: remove the schema and the registry")
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
-        if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad_records='dead-letter' needs dead_letters, the folder, and "
-                                      "dead_letters needs bad_records='dead-letter'")
+        check_letters(self.bad_records, self.dead_letters)
 
     def _check_compaction(self) -> None:
         if self.compact_after is None:
@@ -151,7 +160,7 @@ class IngestOptions:
         """
         if self.trigger in ("available-now", "once"):
             return None
-        return duration_s({"trigger": self.trigger.removeprefix(_CONTINUOUS)}, "trigger", "")
+        return trigger_s(self.trigger.removeprefix(_CONTINUOUS), "10s, 500ms, continuous=30s or available-now")
 
     def is_eager(self) -> bool:
         """Return whether a trigger begins before its time once there is enough for files of the target size."""
@@ -209,7 +218,8 @@ class IngestOptions:
         read = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         group = {} if self.commit_group is None else {"commitOffsetsToGroup": self.commit_group}
         return ReadOptions.parse({
-            **self.source, **read, **group, "kafka.isolation.level": "read_committed",
+            **{name: str(value) for name, value in self.source.items()}, **read, **group,
+            "kafka.isolation.level": "read_committed",
             **{f"kafka.{name}": value for name, value in self.kafka.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": self.start})
 
@@ -220,18 +230,25 @@ class IngestOptions:
 
     def target(self) -> Storage:
         """Return the table's folder."""
-        return Storage(self.path, tuple(self.storage.items()))
+        return self._storage(self.path)
+
+    def _storage(self, path: str | os.PathLike[str]) -> Storage:
+        return Storage(os.fspath(path), tuple(self.storage.items()))
 
     def letters(self) -> Storage | None:
         """Return the folder of dead letters."""
-        return None if self.dead_letters is None else Storage(self.dead_letters, tuple(self.storage.items()))
+        return None if self.dead_letters is None else self._storage(self.dead_letters)
 
     def inheritance(self) -> TakeOver | None:
         """Return the checkpoint to take over."""
         if self.take_over is None:
             return None
-        return TakeOver(Storage(self.take_over, tuple(self.storage.items())), self.topics, self.pattern,
-                        f"job {self.job} of {self.table or self.path}")
+        return TakeOver(self._storage(self.take_over), self.topics, self.pattern, f"job {self.job} of {self.name}")
+
+    @property
+    def name(self) -> str:
+        """The table's name in messages and metrics."""
+        return self.table or os.fspath(self.path)
 
     def output(self, folder: str) -> Output:
         """Return the output of the tasks."""

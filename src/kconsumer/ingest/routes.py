@@ -71,8 +71,8 @@ class Routes:
             IngestError: tables or tasks failed; the message has the tables. The cause is the first failure.
         """
         with ExitStack() as stack:
-            drivers = {name_of(options): driver_of(options, table, self._runner, self._clock, stack,
-                                                   on_trigger=_naming(name_of(options), on_trigger))
+            drivers = {options.name: driver_of(options, table, self._runner, self._clock, stack,
+                                               on_trigger=_naming(options.name, on_trigger))
                        for options, table in zip(self.routes, self._tables, strict=True)}
             self._turns = Turns(drivers, self._clock, ends=self.routes[0].interval() is None)
             if self._stopping:
@@ -94,7 +94,7 @@ class Routes:
         found = []
         for options, table in zip(self.routes, self._tables, strict=True):
             table.open()
-            found += [f"{name_of(options)}: {name}" for name in remove_orphans(table)]
+            found += [f"{options.name}: {name}" for name in remove_orphans(table)]
         return found
 
     def compact(self) -> int:
@@ -110,11 +110,6 @@ class Routes:
             table.open()
             count += table.compact(options.target_file_bytes)
         return count
-
-
-def name_of(options: IngestOptions) -> str:
-    """Return the table's name in messages and metrics."""
-    return options.table or options.path
 
 
 def _naming(
@@ -133,7 +128,7 @@ def _check(routes: Sequence[IngestOptions]) -> None:
     for options in routes:
         where = f"table {options.table}" if options.table is not None else _folder(options.path)
         if where in tables:
-            raise configuration_error(f"two routes write to {name_of(options)}: use one route for both topics")
+            raise configuration_error(f"two routes write to {options.name}: use one route for both topics")
         tables.add(where)
         folder = None if options.dead_letters is None else _folder(options.dead_letters)
         if folder in letters:
@@ -150,10 +145,11 @@ def _check_letters(options: IngestOptions, routes: Sequence[IngestOptions]) -> N
     letters = options.letters()
     for other in routes:
         if letters is not None and letters.overlaps(other.target()):
-            raise configuration_error(f"the dead letters of {name_of(options)} go to {letters.uri}, and the table "
-                                      f"{name_of(other)} has the folder {other.path}: one is in the other; give "
+            raise configuration_error(f"the dead letters of {options.name} go to {letters.uri}, and the table "
+                                      f"{other.name} has the folder {other.path}: one is in the other; give "
                                       "another folder for dead letters")
 
 
-def _folder(path: str) -> str:
+def _folder(given: str | os.PathLike[str]) -> str:
+    path = os.fspath(given)
     return path.rstrip("/") if "://" in path else os.path.abspath(path)

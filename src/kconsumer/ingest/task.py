@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconsumer.config.values import configuration_error
+from kconsumer.decoding.field_watch import FieldsSeen, FieldWatch
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
@@ -77,7 +78,9 @@ class _TaskRun:
         if output.letters is not None:
             self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
+        self._decoder = None if output.decoder is None else FieldWatch(output.decoder)
         self._rows = self.bytes = self._bad = 0
+        self._first_bad: str | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -93,19 +96,21 @@ class _TaskRun:
             if self._letters is not None:
                 self._letters.abandon()
             raise
-        return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad)
+        seen = FieldsSeen() if self._decoder is None else self._decoder.seen
+        return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
+                          seen.without, self._first_bad)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
         output = self._output
         names = [name for name, _ in output.metadata]
         bad: Any = None
-        if output.decoder is None:
+        if self._decoder is None:
             found = pa.record_batch(batch.with_headers() if "headers" in names else batch)
             columns = {given: found.column(name) for name, given in output.metadata}
             columns["value"] = found.column("value")
         else:
-            decoded = batch.decode(value=output.decoder, metadata=names)
+            decoded = batch.decode(value=self._decoder, metadata=names)
             *metadata, value = pa.record_batch(decoded).columns
             columns = dict(zip((given for _, given in output.metadata), metadata, strict=True))
             if output.flatten and pa.types.is_struct(value.type):
@@ -134,12 +139,10 @@ class _TaskRun:
         """Return the column of bad records; for dead letters: a mask of good records."""
         output = self._output
         self._bad += len(errors)
+        if self._first_bad is None:
+            self._first_bad = _described(batch, errors[0])
         if output.bad == "fail":
-            error, record = errors[0], batch[errors[0].row]
-            field = f"field {error.field}: " if error.field else ""
-            raise BadRecordError(
-                f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
-                f"{error.position} of the value); to continue, set bad records to column or dead-letter")
+            raise BadRecordError(f"{self._first_bad}; to continue, set bad records to column or dead-letter")
         rows = [error.row for error in errors]
         if output.bad == "column":
             return bad_records(errors, len(batch))
@@ -157,6 +160,14 @@ class _TaskRun:
             [conformed(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
         good = set(range(len(batch))).difference(rows)
         return pa.array([row in good for row in range(len(batch))])
+
+
+def _described(batch: Any, error: Any) -> str:
+    """Return the place of a bad record, and its reason."""
+    record = batch[error.row]
+    field = f"field {error.field}: " if error.field else ""
+    return (f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
+            f"{error.position} of the value)")
 
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:

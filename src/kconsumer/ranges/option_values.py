@@ -23,6 +23,7 @@ _UNITS_MS: Final = {
     "us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1,
 }
 _DURATION: Final = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
+_INTERVAL: Final = re.compile(r"(\d+)\s*([a-z]+)", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
@@ -70,9 +71,31 @@ def flag(given: Mapping[str, str], option: str, default: bool) -> bool:
 def duration_s(given: Mapping[str, str], option: str, default: str) -> float:
     """Return seconds from a text such as ``500ms``, ``30s``, ``15m`` or ``1h``."""
     text = given.get(option, default)
-    found = _DURATION.fullmatch(text.strip().lower())
+    return _seconds(option, text, _DURATION.fullmatch(text.strip().lower()), "500ms, 30s, 15m, 1h or 1d")
+
+
+def trigger_s(text: str, examples: str) -> float:
+    """Return the seconds of an interval between triggers, which needs a unit: `10` could mean seconds.
+
+    Args:
+        text: such as ``10s``.
+        examples: all forms of a trigger, for the error.
+    """
+    return _seconds("trigger", text, _INTERVAL.fullmatch(text.strip().lower()), examples)
+
+
+def check_letters(bad_records: str | None, dead_letters: object) -> None:
+    """Check that an ingestion has a folder for its dead letters, if it has dead letters."""
+    if bad_records == "dead-letter" and dead_letters is None:
+        raise configuration_error("bad_records='dead-letter' needs a folder: set dead_letters (--dead-letter PATH)")
+    if bad_records != "dead-letter" and dead_letters is not None:
+        raise configuration_error(f"bad_records={bad_records or 'column'!r} has no folder: remove dead_letters "
+                                  "(--dead-letter), or set bad_records='dead-letter' (--bad-records)")
+
+
+def _seconds(option: str, text: str, found: re.Match[str] | None, examples: str) -> float:
     if found is None or found[2] not in _UNITS_MS:
-        raise not_like(option, text, "500ms, 30s, 15m, 1h or 1d")
+        raise not_like(option, text, examples)
     return int(found[1]) * _UNITS_MS[found[2]] / 1000
 
 

@@ -24,7 +24,9 @@ class TriggerMetrics:
     lag: int | None  #: unread offsets at its end; None: unknown
     total_rows: int  #: rows of this run; with routes: rows of this table
     table: str | None = None  #: path or name of the table, in a run with several tables
+    first_bad: str | None = None  #: place and reason of a record that could not be decoded, if known
 
     def as_json(self) -> str:
-        """Return the line; without `table` if the run has only one table."""
-        return json.dumps({name: value for name, value in asdict(self).items() if name != "table" or value is not None})
+        """Return the line; without `table` if the run has only one table, without `first_bad` if there is none."""
+        return json.dumps({name: value for name, value in asdict(self).items()
+                           if value is not None or name not in ("table", "first_bad")})

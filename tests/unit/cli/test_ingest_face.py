@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kconsumer.cli import ingest_progress
+from kconsumer.cli import direct_ingesting, ingest_progress
 from kconsumer.cli.app import cli
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.ingesting import _ends
@@ -37,6 +37,17 @@ def test_a_missing_extra_is_named(module: str):
     assert "kconsumer.spark needs PySpark >= 4.0 and pyarrow" in last
     assert "pip install 'kconsumer[spark]'" in last
     assert ("Traceback" in done.stderr) == (module != "kconsumer")
+
+
+@pytest.mark.parametrize("program", ["import kconsumer.ingest", (
+    "from kconsumer.cli import main; main(['ingest', 't', '-b', 'localhost:1', '-O', 'out', '--runner', 'local'])")])
+def test_ingestion_without_pyarrow_names_the_extra(program: str):
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.modules['pyarrow'] = None; {program}"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert "kconsumer.ingest needs pyarrow" in last and last.endswith("pip install 'kconsumer[arrow]'")
+    assert last.count("needs pyarrow") == 1
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
@@ -66,12 +77,44 @@ def test_a_checkpoint_is_needed():
     (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
     (["--conf", "spark.master=local", "--runner", "local"], "set --runner spark"),
     (["--target-file-size", "128X"], "'128X' is not a size"),
-    (["--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
 ])
 def test_options_belong_to_engines(arguments: list[str], said: str):
-    result = CliRunner().invoke(cli, ["ingest", "t", "-b", "localhost:1", "-O", "out", *arguments])
-    assert result.exit_code != 0
-    assert said in " ".join(result.output.replace("│", " ").split())
+    assert said in usage_error("t", *arguments)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["t", "--value", "json"], "value json needs a schema"),
+    (["t", "--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
+    (["t", "-o", "deltaa"], "invalid format 'deltaa'"),
+    (["t", "-X", "group.idd=a"], "group.idd"),
+    (["t", "--trigger", "now"], "invalid value 'now' for trigger"),
+    (["t", "--metadata", "foo"], "unknown column 'foo'"),
+    (["t", "--codec", "foo"], "invalid codec 'foo'"),
+    (["t", "--from", "start"], "'start' is not beginning, end or offsets such as {"),
+    (["t", "--from", '{"t": 1}'], """'{"t": 1}' is not beginning, end"""),
+    ([], "set either topics or a pattern"),
+])
+def test_an_invalid_option_or_property_of_the_direct_engine_is_wrong_usage(arguments: list[str], said: str):
+    assert said in usage_error(*arguments, "--runner", "local")
+
+
+def test_an_error_of_deltalake_is_one_line_without_its_colours(monkeypatch: pytest.MonkeyPatch):
+    def fail(properties: object) -> None:
+        raise OSError("Generic error\n      \x1b[31m↳\x1b[0m Unable to create dir out/_delta_log\n")
+
+    monkeypatch.setattr(direct_ingesting, "check_brokers", fail)
+    result = CliRunner().invoke(cli, ["ingest", "t", "-b", "localhost:1", "-O", "out", "--runner", "local"])
+    assert result.exit_code == 1
+    assert result.output == ("kconsumer: Generic error ↳ Unable to create dir out/_delta_log: check that kconsumer can "
+                             "write to -O, --dead-letter and --metrics\n")
+
+
+def usage_error(*arguments: str) -> str:
+    """Return the message of a command that ends with exit code 2."""
+    result = CliRunner().invoke(cli, ["ingest", "-b", "localhost:1", "-O", "out", *arguments])
+    assert result.exit_code == 2, result.output
+    assert "Usage: cli ingest " in result.output
+    return " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(("number", "shown"), [
@@ -92,6 +135,7 @@ class Metrics:
     lag = 12_345
     total_rows = 4000
     table = None
+    first_bad: str | None = "t [0] at offset 5: not valid JSON (byte 0 of the value)"
 
     def as_json(self) -> str:
         return '{"batch": 7}'
@@ -101,7 +145,17 @@ def test_quiet_leaves_only_the_warning_of_bad_records(capsys: pytest.CaptureFixt
     with ingest_progress.IngestProgress(True, None, ["out"]) as progress:
         progress.trigger(Metrics())  # type: ignore[arg-type]
     assert capsys.readouterr().err == (
-        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded: see --bad-records\n")
+        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded, see column bad_record; the first: "
+        "t [0] at offset 5: not valid JSON (byte 0 of the value)\n")
+
+
+def test_the_warning_of_bad_records_names_their_folder(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(True, None, ["out"], "letters") as progress:
+        metrics = Metrics()
+        metrics.first_bad = None  # Structured Streaming does not report it
+        progress.trigger(metrics)  # type: ignore[arg-type]
+    assert capsys.readouterr().err == (
+        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded, see the files in letters\n")
 
 
 def test_without_a_terminal_the_totals_and_the_tables_are_a_line_at_the_end(capsys: pytest.CaptureFixture[str]):
@@ -116,11 +170,13 @@ def test_without_a_terminal_the_totals_and_the_tables_are_a_line_at_the_end(caps
     assert warning.startswith("kconsumer: warning: ") and out == ""
 
 
-def test_without_new_records_there_is_a_line_too(capsys: pytest.CaptureFixture[str]):
-    with ingest_progress.IngestProgress(False, None, ["out"]):
-        pass
-    err = capsys.readouterr().err
-    assert err.startswith("kconsumer: 0 records, 0 B in 0 triggers and ") and err.endswith("; written to out\n")
+@pytest.mark.parametrize(("stopped", "said"), [
+    (False, "no new records for out"), (True, "stopped before the first trigger of out")])
+def test_without_a_trigger_there_is_a_line_too(capsys: pytest.CaptureFixture[str], stopped: bool, said: str):
+    with ingest_progress.IngestProgress(False, None, ["out"]) as progress:
+        if stopped:
+            progress.ending()
+    assert capsys.readouterr().err == f"kconsumer: {said}\n"
 
 
 def test_a_run_that_fails_at_once_has_no_totals(capsys: pytest.CaptureFixture[str]):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+import logging
+import sys
 
-from kconsumer.cli.terminal import Failure, Reports, warn
+import pytest
+from rich.console import Console
+from rich.live import Live
+
+from kconsumer.cli.terminal import Failure, Reports, shown_log, warn
 from kconsumer.errors import KafkaError, KafkaException
 
 
@@ -87,3 +93,16 @@ def test_warnings_and_errors_are_escaped(capsys: pytest.CaptureFixture[str]):
     Failure("a\x1b\nb\r").show()
     assert capsys.readouterr().err == ("kconsumer: warning: a\\x1b]0;x\\x07\\nb\\u202e\n"
                                        "kconsumer: a\\x1b\nb\\r\n")
+
+
+def test_log_lines_of_kconsumer_are_shown_escaped_and_above_a_line_of_progress(monkeypatch: pytest.MonkeyPatch):
+    """rich replaces sys.stderr while it shows the line: text that bypasses it would be appended to the line."""
+    out = io.StringIO()
+    log = logging.getLogger("kconsumer.ingest")
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO()))
+    with Live("waiting", console=Console(file=out, force_terminal=True, width=100), auto_refresh=False), shown_log():
+        log.warning("out\x07: no record has a value")
+        log.info("not shown")
+    log.warning("after the command")
+    assert r"kconsumer: warning: out\x07: no record has a value" + "\n" in out.getvalue()
+    assert "not shown" not in out.getvalue() and "after the command" not in out.getvalue()

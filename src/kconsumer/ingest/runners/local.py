@@ -14,11 +14,14 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.task import Task, run_task
@@ -36,7 +39,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), name="kconsumer-ingest", daemon=True)
-        self.process.start()
+        with _without_sigint():
+            self.process.start()
         theirs.close()  # so that the driver detects its end
         self.task: int | None = None
 
@@ -64,14 +68,35 @@ class _Worker:
             self.process.join()
 
 
+@contextmanager
+def _without_sigint() -> Iterator[None]:
+    """Block SIGINT in this thread, and in a process that it starts.
+
+    Ctrl-C reaches all processes of a terminal. A new process would die of it before it can ignore it. For this process
+    the signal stays pending until the end.
+    """
+    resource_tracker.ensure_running()  # its start, a part of the first start of a process, would unblock SIGINT
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class LocalRunner:
     """Runs tasks in worker processes.
 
     Args:
-        processes: their number; default: the CPUs of this process.
+        processes: their number; None or 0: the CPUs of this process.
+
+    Raises:
+        ConfigurationError: `processes` is not a whole number, or is negative.
     """
 
     def __init__(self, processes: int | None = None) -> None:
+        if processes is not None and (not isinstance(processes, int) or processes < 0):
+            raise configuration_error(f"invalid processes {processes!r}: expected a whole number such as 2, or None "
+                                      "for one process per CPU")
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.parallelism = processes or available
         self._workers: list[_Worker] = []
@@ -139,7 +164,7 @@ class LocalRunner:
 def _serve(pipe: Connection) -> None:
     """Run tasks in a new process until the driver closes the pipe.
 
-    Ctrl-C reaches all processes of a terminal; only the driver handles it.
+    Ctrl-C is for the driver only. Until here the driver's mask has blocked SIGINT; libraries may change the mask.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="kconsumer-parent", daemon=True).start()

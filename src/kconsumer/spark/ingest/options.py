@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.option_values import check_letters, trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 DECODINGS: Final = ("raw", "json", "avro", "protobuf")
@@ -50,11 +50,13 @@ class Decoding:
         if self.schema is not None and self.kind not in ("json", "avro"):
             raise configuration_error(f"value {self.kind} has no schema: remove it")
         if (self.descriptors is not None or self.message is not None) and self.kind != "protobuf":
-            raise configuration_error(f"value {self.kind} has no descriptors and no message: remove them")
+            raise configuration_error(f"value {self.kind} has no descriptors and no message: remove them "
+                                      "(--descriptors, --message)")
         if self.kind == "avro" and self.schema is None:
             raise configuration_error("value avro needs a schema")
         if self.kind == "protobuf" and (not self.descriptors or not self.message):
-            raise configuration_error("value protobuf needs descriptors and a message name")
+            raise configuration_error("value protobuf needs descriptors and a message name: set both (--descriptors, "
+                                      "--message)")
         if self.skip_bytes < 0 or (self.skip_bytes and self.kind == "raw"):
             raise configuration_error("invalid number of bytes to skip: expected 0 or more, and 0 for raw values")
         if self.sample < 1:
@@ -132,9 +134,7 @@ class IngestOptions:
                                       f"{', '.join(BAD_RECORDS)}")
         if self.bad_records is not None and self.decoding.kind == "raw":
             raise configuration_error("value raw is not decoded: remove the handling of bad records")
-        if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad_records='dead-letter' needs dead_letters, the path, and dead_letters needs "
-                                      "bad_records='dead-letter'")
+        check_letters(self.bad_records, self.dead_letters)
 
     @property
     def writes_files(self) -> bool:
@@ -181,5 +181,5 @@ class IngestOptions:
         """Return the arguments of DataStreamWriter.trigger()."""
         if self.ends:
             return {"availableNow": True} if self.trigger == "available-now" else {"once": True}
-        seconds = duration_s({"trigger": self.trigger}, "trigger", "")
+        seconds = trigger_s(self.trigger, "10s, 500ms, 5m, once or available-now")
         return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
