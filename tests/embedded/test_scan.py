@@ -109,7 +109,6 @@ def time_of(n: int) -> datetime:
         ({"start": 999}, ()),
         ({"end": "earliest"}, ()),
         ({"partitions": [1], "end": 2}, (1, 4)),
-        ({"partitions": [7]}, ()),
         ({"start": {0: 199, 1: "latest"}, "end": {2: 1}}, (597, 2)),
     ], ids=str)
 def test_bounds(config, options, wanted):
@@ -203,6 +202,35 @@ def test_a_scan_that_stalls_fails(config):
 def test_arguments_that_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         kconsumer.scan({}, "t", **options)
+
+
+@pytest.mark.parametrize("partitions", [[9], [0, 9]], ids=str)
+def test_a_partition_that_does_not_exist_is_an_error(config, partitions):
+    scan = kconsumer.scan(config, "flights", partitions=partitions)
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        next(scan.batches())
+    assert caught.value.args[0].str() == "flights [9]: there is no such partition"
+    assert (caught.value.topic, caught.value.partition) == ("flights", 9)
+    filtered = lazy(config, partitions=partitions).filter(pl.col("partition") == 0)
+    with pytest.raises(Exception, match=r"flights \[9\]: there is no such partition"):
+        filtered.collect()
+
+
+def test_a_filter_may_name_a_partition_that_does_not_exist(config):
+    assert lazy(config).filter(pl.col("partition") == 9).collect().height == 0
+    assert lazy(config, partitions=[1]).filter(pl.col("partition") == 0).collect().height == 0
+
+
+@pytest.mark.parametrize(("partitions", "error", "text"), [
+    ("0", TypeError, r"invalid partitions '0': expected numbers of partitions such as \[0, 3\]"),
+    (0, TypeError, "invalid partitions 0: expected numbers"),
+    (["0"], TypeError, "invalid partition '0' in partitions: expected an int"),
+    ([True], TypeError, "invalid partition True in partitions: expected an int"),
+    ([0, -1], ValueError, "invalid partition -1 in partitions: the first partition is 0"),
+], ids=str)
+def test_partitions_that_are_refused(config, partitions, error, text):
+    with pytest.raises(error, match=text):
+        kconsumer.scan(config, "flights", partitions=partitions)
 
 
 # ---- polars
