@@ -21,7 +21,7 @@ from docs_blocks import ADDRESS, ROOT, blocks
 from test_docs_snippets import run as run_block
 
 import kconsumer
-from kconsumer import Consumer, TopicPartition
+from kconsumer import Consumer, KafkaError, TopicPartition
 from kconsumer.testing import EmbeddedCluster
 
 PARTITIONS = 24
@@ -50,6 +50,20 @@ def block_of(page, text):
     (found,) = [block for block in blocks(ROOT / "docs" / page)
                 if block.language == "python" and text in block.code and not block.mark.startswith("not run")]
     return found
+
+
+@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("docs/index.md", 0), ("docs/index.md", 1),
+                                              ("docs/consuming.md", 0)])
+def test_the_first_blocks_stop_at_a_topic_that_does_not_exist(cluster, page, number, capsys):
+    code = [block for block in blocks(ROOT / page) if block.language == "python"][number].code
+    names = {}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            exec(code.replace(ADDRESS, cluster.bootstrap_servers).replace('"flights"', '"flihgts"'), names)
+    finally:
+        names["consumer"].close()
+    assert ended.value.code.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert capsys.readouterr().out == ""
 
 
 def test_the_readers_of_parquet_find_columns_of_newer_files(tmp_path):
