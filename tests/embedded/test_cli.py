@@ -7,15 +7,19 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from certificates import Authority
 from click.testing import CliRunner, Result
 
 from kconsumer.cli.app import cli
@@ -188,6 +192,27 @@ def test_a_refused_connection_is_one_message_at_once(command: list[str]):
     assert done.stderr == (f"kconsumer: cannot connect to Kafka: 127.0.0.1:1: {REFUSED}: check "
                            "-b/--bootstrap-servers (_ALL_BROKERS_DOWN)\n")
     assert time.monotonic() - began < 60
+
+
+def test_a_failed_tls_handshake_is_one_message(tmp_path: Path):
+    certificate, key = Authority().issue().write(tmp_path, "broker")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def serve() -> None:
+        with suppress(OSError):  # of the failed handshakes, and of the end
+            while True:
+                connection, _ = broker.accept()
+                with suppress(OSError):
+                    context.wrap_socket(connection, server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        threading.Thread(target=serve, daemon=True).start()
+        for _ in range(3):  # whether close() finds the failure of the last broker is a matter of timing
+            result = CliRunner().invoke(cli, ["topics", "-b", f"127.0.0.1:{broker.getsockname()[1]}",
+                                              "-X", "security.protocol=ssl"])
+            assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.stderr
+            assert "TLS handshake failed" in result.stderr
 
 
 def test_every_broker_that_failed_is_named():

@@ -55,6 +55,7 @@ class Reports:
         self._debug = debug
         self._clock = clock
         self._contact = FirstContact("check -b/--bootstrap-servers")
+        self._failed = False
         self._shown: dict[str, float] = {}
         self.logger = logging.Logger("kconsumer", logging.DEBUG if debug else logging.WARNING)
         self.logger.addHandler(_Handler(self))
@@ -66,19 +67,24 @@ class Reports:
     def error(self, error: KafkaError) -> None:
         """Handle an error: the consumer's ``error_cb``.
 
+        After the failure of the first call, errors are ignored: close() reports the same connections again.
+
         Raises:
             KafkaException: no broker is reachable, and none has answered before.
         """
+        if self._failed:
+            return
         if self._contact.over:
             self._warn(error.str())
         else:
             self._contact.note(error)
 
     def explained(self, error: KafkaException) -> KafkaException:
-        """Return the error of the first call.
+        """Return the error of the first call, which ends the command.
 
         It includes the reasons if no broker answered in time.
         """
+        self._failed = True
         return self._contact.explained(error)
 
     def log(self, record: logging.LogRecord) -> None:

@@ -56,6 +56,15 @@ def test_an_unanswered_call_reports_the_cause():
     assert reports.explained(late) is late
 
 
+def test_after_the_failure_of_the_first_call_errors_are_ignored(capsys: pytest.CaptureFixture[str]):
+    reports = Reports()
+    refused = KafkaException(KafkaError(KafkaError._SSL, "a:1: TLS handshake failed"))
+    assert reports.explained(refused) is refused
+    reports.error(failed("a:1"))  # while the consumer is closed
+    reports.error(DOWN)
+    assert capsys.readouterr().err == ""
+
+
 def test_later_failures_are_warnings_once_a_minute(capsys: pytest.CaptureFixture[str]):
     clock = Clock()
     reports = Reports(clock=clock)
