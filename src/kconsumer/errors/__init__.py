@@ -302,12 +302,22 @@ class ConsumeError(KafkaException):
 
 
 class _DeserializationError(ConsumeError, SerializationError):
-    """Base of the two deserialization errors: each has its code; the cause's text is the reason."""
+    """Base of the two deserialization errors.
+
+    Each has its code. The reason has the record's place, and the type and text of the cause.
+    """
 
     _CODE: int
 
     def __init__(self, exception: BaseException | None = None, kafka_message: Any = None) -> None:
-        super().__init__(KafkaError(self._CODE, str(exception)), exception, kafka_message)
+        reason = codes.text(self._CODE)
+        if exception is not None:
+            reason = f"{type(exception).__name__}: {exception}".removesuffix(": ")
+        place: dict[str, Any] = {}
+        if hasattr(kafka_message, "topic"):
+            place = {name: getattr(kafka_message, name)() for name in ("topic", "partition", "offset")}
+            reason = f"{place['topic']} [{place['partition']}] at offset {place['offset']}: {reason}"
+        super().__init__(KafkaError(self._CODE, reason, **place), exception, kafka_message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.exception, self.kafka_message)
