@@ -14,7 +14,14 @@ import pytest
 
 import kconsumer
 from kconsumer.decoding import Json
-from kconsumer.errors import KafkaError, KafkaException, SerializationError, TimeoutError, UnknownTopicOrPartitionError
+from kconsumer.errors import (
+    ConfigurationError,
+    KafkaError,
+    KafkaException,
+    SerializationError,
+    TimeoutError,
+    UnknownTopicOrPartitionError,
+)
 from kconsumer.scanning.bounds import Limits
 from kconsumer.scanning.reading import read_spans
 from kconsumer.testing import EmbeddedCluster
@@ -202,6 +209,21 @@ def test_a_scan_that_stalls_fails(config):
 def test_arguments_that_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         kconsumer.scan({}, "t", **options)
+
+
+@pytest.mark.parametrize(("given", "shown"), [("localhost:9092", "a str"), (None, "a NoneType")])
+def test_properties_that_are_not_a_dict_are_refused(given, shown):
+    with pytest.raises(TypeError, match=rf"expected a dict of configuration properties such as .*, not {shown}$"):
+        kconsumer.scan(given, "flights")
+
+
+def test_invalid_properties_are_refused_before_the_first_read(config, caplog):
+    with pytest.raises(ConfigurationError, match=r"'bootstrap\.server': did you mean 'bootstrap\.servers'"):
+        kconsumer.scan({"bootstrap.server": "localhost:9092"}, "flights")
+    scan = kconsumer.scan({**config, "batch.size": 1}, "flights")
+    assert not caplog.records
+    of(scan)
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["ignoring batch.size"]
 
 
 @pytest.mark.parametrize("partitions", [[9], [0, 9]], ids=str)
