@@ -29,7 +29,7 @@ from kconsumer.data.topic_partition import (
     coerce,
     coerce_list,
 )
-from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
+from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for, topic_reason
 from kconsumer.errors.printable import printable
 
 if TYPE_CHECKING:
@@ -684,7 +684,8 @@ def _property(keyword: str) -> str:
 def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
     """Return the exception of a request about one partition; unknown topics get confluent_kafka's code."""
     code = KafkaError._UNKNOWN_PARTITION if error == KafkaError.UNKNOWN_TOPIC_OR_PART else error
-    return exception_for(code, f"{p.topic} [{p.partition}]: {what}", topic=p.topic, partition=p.partition)
+    return exception_for(code, f"{p.topic} [{p.partition}]: {what}: {topic_reason(error)}", topic=p.topic,
+                         partition=p.partition)
 
 
 def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:
