@@ -21,7 +21,7 @@ from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspect
 from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
-from kconsumer.cli.property_sources import connection
+from kconsumer.cli.property_sources import PROPERTIES_PAGE, connection
 from kconsumer.cli.terminal import Failure
 from kconsumer.errors import ConfigurationError, KafkaException
 
@@ -60,7 +60,7 @@ def _drop_stdout() -> None:
 
 
 _connection = connection("-X", help="A property of the consumer; may be repeated. A secret may be @FILE. See "
-                                    "Configuration at https://kconsumer.github.io/kconsumer/")
+                                    f"{PROPERTIES_PAGE}")
 _timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
                         metavar="SECONDS", help="Time limit for an answer of the brokers.")
 

@@ -20,9 +20,11 @@ import click
 
 from kconsumer.cli.properties_file import PropertiesError, read_entries
 from kconsumer.cli.terminal import warn
+from kconsumer.config import unknown_property
 from kconsumer.config.properties import BY_NAME, PROPERTIES
 from kconsumer.config.property import Kind, Property
 
+PROPERTIES_PAGE: Final = "Configuration at https://kconsumer.github.io/kconsumer/"
 _PREFIX: Final = "KCONSUMER_"
 _BROKERS: Final = "bootstrap.servers"
 _CALLABLES: Final = (Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG)
@@ -133,8 +135,7 @@ def _of_file(path: Path) -> dict[str, str]:
         if _canonical(entry.name) in _OURS:
             continue
         if _property(entry.name) is None:
-            raise click.UsageError(f"{path}: line {entry.line}: unknown configuration property {entry.name!r} "
-                                   "(docs/configuration.md)")
+            raise click.UsageError(f"{path}: line {entry.line}: {unknown_property(entry.name)} (see {PROPERTIES_PAGE})")
         _merge(found, {entry.name: entry.value})
     secrets = [name for name in found if _secret(name)]
     if secrets:

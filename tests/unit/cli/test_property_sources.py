@@ -80,6 +80,8 @@ def test_brokers_must_come_from_somewhere(tmp_path: Path):
 
 @pytest.mark.parametrize(("text", "said"), [
     ("bootstrap.servers=b:1\nfetch.min.byts=1", "line 2: unknown configuration property 'fetch.min.byts'"),
+    ("group.idd=g", "line 1: unknown configuration property 'group.idd': did you mean 'group.id'? "
+                    "(see Configuration at https://kconsumer.github.io/kconsumer/)"),
     ("=x", "line 1: expected name=value"),
     (r"sasl.password=hun\ter2\x", "line 1: unknown escape of a letter"),
 ])
