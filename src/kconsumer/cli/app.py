@@ -38,7 +38,7 @@ class _Program(click.Group):
             sys.stdout.flush()
             return result
         except ConfigurationError as error:
-            raise click.UsageError(connect.reason(error), ctx) from error
+            raise click.UsageError(connect.reason(error), self._subcommand(ctx)) from error
         except KafkaException as error:
             raise Failure(connect.reason(error)) from error
         except BrokenPipeError:
@@ -46,6 +46,12 @@ class _Program(click.Group):
             ctx.exit(0)
         except KeyboardInterrupt:
             ctx.exit(SIGINT_EXIT)
+
+    def _subcommand(self, ctx: click.Context) -> click.Context:
+        """Return a context of the subcommand that has failed: the usage in the message is then its usage."""
+        name = ctx.invoked_subcommand or ""
+        command = self.get_command(ctx, name)
+        return ctx if command is None else click.Context(command, ctx, name)
 
 
 def _drop_stdout() -> None:
