@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from kconsumer.errors import KafkaError, KafkaException
+from kconsumer.errors import KafkaError, KafkaException, exception_for
 from kconsumer.errors.first_contact import FirstContact
 from kconsumer.errors.printable import printable
 
@@ -82,10 +82,14 @@ class Reports:
     def explained(self, error: KafkaException) -> KafkaException:
         """Return the error of the first call, which ends the command.
 
-        It includes the reasons if no broker answered in time.
+        It includes the reasons if no broker answered in time. Without a known one, it names the way to the log.
         """
         self._failed = True
-        return self._contact.explained(error)
+        explained = self._contact.explained(error)
+        found = explained.args[0]
+        if explained is not error or self._contact.over or self._debug or found.code() != KafkaError._TIMED_OUT:
+            return explained
+        return exception_for(found.code(), f"{found.str()}: -X debug=broker shows the log")
 
     def log(self, record: logging.LogRecord) -> None:
         text = record.getMessage()

@@ -56,6 +56,12 @@ def test_an_unanswered_call_reports_the_cause():
     assert reports.explained(late) is late
 
 
+def test_an_unanswered_call_without_a_known_cause_names_the_way_to_the_log():
+    late = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+    assert Reports().explained(late).args[0].str() == "no answer: -X debug=broker shows the log"
+    assert Reports(debug=True).explained(late) is late
+
+
 def test_after_the_failure_of_the_first_call_errors_are_ignored(capsys: pytest.CaptureFixture[str]):
     reports = Reports()
     refused = KafkaException(KafkaError(KafkaError._SSL, "a:1: TLS handshake failed"))
