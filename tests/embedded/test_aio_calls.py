@@ -169,6 +169,7 @@ def test_one_bad_record_raises_for_itself_only(embedded, topic, run, function):
             with pytest.raises(ValueDeserializationError) as raised:
                 await consumer.consume(5, PATIENCE)
             assert raised.value.kafka_message.value() == b"bad" and raised.value.kafka_message.offset() == 2
+            assert raised.value.args[0].str().startswith(f"{topic} [0] at offset 2: ValueError: invalid literal")
             assert (await consumer.poll(PATIENCE)).value() == 3
             with pytest.raises(ValueDeserializationError):
                 await consumer.poll(PATIENCE)

@@ -359,6 +359,18 @@ def test_watermarks_asked_and_cached(embedded, topic):
         assert consumer.get_watermark_offsets(where, cached=True) == (0, RECORDS)
 
 
+@pytest.mark.parametrize(("ask", "what"), [
+    (lambda consumer, where: consumer.get_watermark_offsets(where, PATIENCE), "cannot fetch the watermarks"),
+    (lambda consumer, where: consumer.offsets_for_times([where], PATIENCE), "cannot look up its offset")])
+def test_an_unknown_topic_or_partition_is_the_reason(consumer, topic, ask, what):
+    unknown = "Topic or partition is unknown to the broker: check the name, or create the topic"
+    for name, partition, reason in (("no-such", 0, unknown), (topic, 99, "Partition does not exist in the cluster")):
+        with pytest.raises(KafkaException) as raised:
+            ask(consumer, TopicPartition(name, partition, 0))
+        assert raised.value.args[0].str() == f"{name} [{partition}]: {what}: {reason}"
+        assert raised.value.args[0].code() == KafkaError._UNKNOWN_PARTITION
+
+
 def test_watermarks_within_their_time(embedded, topic):
     with EmbeddedCluster(1) as silent:
         silent.create_topic("t")

@@ -6,6 +6,7 @@ What a block must have done when it ends is checked here; that all blocks run is
 from __future__ import annotations
 
 import json
+import os
 import random
 import sqlite3
 import threading
@@ -20,7 +21,7 @@ from docs_blocks import ADDRESS, ROOT, blocks
 from test_docs_snippets import run as run_block
 
 import kconsumer
-from kconsumer import Consumer, TopicPartition
+from kconsumer import Consumer, KafkaError, TopicPartition
 from kconsumer.testing import EmbeddedCluster
 
 PARTITIONS = 24
@@ -49,6 +50,38 @@ def block_of(page, text):
     (found,) = [block for block in blocks(ROOT / "docs" / page)
                 if block.language == "python" and text in block.code and not block.mark.startswith("not run")]
     return found
+
+
+@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("docs/index.md", 0), ("docs/index.md", 1),
+                                              ("docs/consuming.md", 0)])
+def test_the_first_blocks_stop_at_a_topic_that_does_not_exist(cluster, page, number, capsys):
+    code = [block for block in blocks(ROOT / page) if block.language == "python"][number].code
+    names = {}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            exec(code.replace(ADDRESS, cluster.bootstrap_servers).replace('"flights"', '"flihgts"'), names)
+    finally:
+        names["consumer"].close()
+    assert ended.value.code.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    assert capsys.readouterr().out == ""
+
+
+def test_the_readers_of_parquet_find_columns_of_newer_files(tmp_path):
+    """A folder after `kconsumer ingest --evolve add`: a column and a nested field are only in the newest file."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "out" / "flights-again"
+    folder.mkdir(parents=True)
+    for number, rows in enumerate(([{"carrier": "AA", "place": {"x": 1}}] * 3,
+                                   [{"carrier": "BA", "place": {"x": 1, "y": 2}, "distance": 7}] * 2)):
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{number}.parquet")
+        os.utime(folder / f"{number}.parquet", (number, number))
+    names = {}
+    exec(block_of("ingest.md", "union_by_name").code, names)
+    duckdb, frame, dataset = names["by_duckdb"], names["by_polars"].collect(), names["by_pyarrow"].to_table()
+    assert duckdb.aggregate("count(*), count(distance), count(place.y)").fetchall() == [(5, 2, 2)]
+    for table in (frame.to_arrow(), dataset):
+        assert table["distance"].to_pylist() == [None] * 3 + [7] * 2
+        assert [place["y"] for place in table["place"].to_pylist()] == [None] * 3 + [2] * 2
 
 
 def ends(cluster):

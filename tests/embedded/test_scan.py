@@ -14,7 +14,14 @@ import pytest
 
 import kconsumer
 from kconsumer.decoding import Json
-from kconsumer.errors import KafkaError, KafkaException, SerializationError, TimeoutError, UnknownTopicOrPartitionError
+from kconsumer.errors import (
+    ConfigurationError,
+    KafkaError,
+    KafkaException,
+    SerializationError,
+    TimeoutError,
+    UnknownTopicOrPartitionError,
+)
 from kconsumer.scanning.bounds import Limits
 from kconsumer.scanning.reading import read_spans
 from kconsumer.testing import EmbeddedCluster
@@ -109,7 +116,6 @@ def time_of(n: int) -> datetime:
         ({"start": 999}, ()),
         ({"end": "earliest"}, ()),
         ({"partitions": [1], "end": 2}, (1, 4)),
-        ({"partitions": [7]}, ()),
         ({"start": {0: 199, 1: "latest"}, "end": {2: 1}}, (597, 2)),
     ], ids=str)
 def test_bounds(config, options, wanted):
@@ -203,6 +209,50 @@ def test_a_scan_that_stalls_fails(config):
 def test_arguments_that_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         kconsumer.scan({}, "t", **options)
+
+
+@pytest.mark.parametrize(("given", "shown"), [("localhost:9092", "a str"), (None, "a NoneType")])
+def test_properties_that_are_not_a_dict_are_refused(given, shown):
+    with pytest.raises(TypeError, match=rf"expected a dict of configuration properties such as .*, not {shown}$"):
+        kconsumer.scan(given, "flights")
+
+
+def test_invalid_properties_are_refused_before_the_first_read(config, caplog):
+    with pytest.raises(ConfigurationError, match=r"'bootstrap\.server': did you mean 'bootstrap\.servers'"):
+        kconsumer.scan({"bootstrap.server": "localhost:9092"}, "flights")
+    scan = kconsumer.scan({**config, "batch.size": 1}, "flights")
+    assert not caplog.records
+    of(scan)
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["ignoring batch.size"]
+
+
+@pytest.mark.parametrize("partitions", [[9], [0, 9]], ids=str)
+def test_a_partition_that_does_not_exist_is_an_error(config, partitions):
+    scan = kconsumer.scan(config, "flights", partitions=partitions)
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        next(scan.batches())
+    assert caught.value.args[0].str() == "flights [9]: there is no such partition"
+    assert (caught.value.topic, caught.value.partition) == ("flights", 9)
+    filtered = lazy(config, partitions=partitions).filter(pl.col("partition") == 0)
+    with pytest.raises(Exception, match=r"flights \[9\]: there is no such partition"):
+        filtered.collect()
+
+
+def test_a_filter_may_name_a_partition_that_does_not_exist(config):
+    assert lazy(config).filter(pl.col("partition") == 9).collect().height == 0
+    assert lazy(config, partitions=[1]).filter(pl.col("partition") == 0).collect().height == 0
+
+
+@pytest.mark.parametrize(("partitions", "error", "text"), [
+    ("0", TypeError, r"invalid partitions '0': expected numbers of partitions such as \[0, 3\]"),
+    (0, TypeError, "invalid partitions 0: expected numbers"),
+    (["0"], TypeError, "invalid partition '0' in partitions: expected an int"),
+    ([True], TypeError, "invalid partition True in partitions: expected an int"),
+    ([0, -1], ValueError, "invalid partition -1 in partitions: the first partition is 0"),
+], ids=str)
+def test_partitions_that_are_refused(config, partitions, error, text):
+    with pytest.raises(error, match=text):
+        kconsumer.scan(config, "flights", partitions=partitions)
 
 
 # ---- polars

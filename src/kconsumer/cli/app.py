@@ -21,7 +21,7 @@ from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspect
 from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
-from kconsumer.cli.property_sources import connection
+from kconsumer.cli.property_sources import PROPERTIES_PAGE, connection
 from kconsumer.cli.terminal import Failure
 from kconsumer.errors import ConfigurationError, KafkaException
 
@@ -38,7 +38,7 @@ class _Program(click.Group):
             sys.stdout.flush()
             return result
         except ConfigurationError as error:
-            raise click.UsageError(connect.reason(error), ctx) from error
+            raise click.UsageError(connect.reason(error), self._subcommand(ctx)) from error
         except KafkaException as error:
             raise Failure(connect.reason(error)) from error
         except BrokenPipeError:
@@ -46,6 +46,12 @@ class _Program(click.Group):
             ctx.exit(0)
         except KeyboardInterrupt:
             ctx.exit(SIGINT_EXIT)
+
+    def _subcommand(self, ctx: click.Context) -> click.Context:
+        """Return a context of the subcommand that has failed: the usage in the message is then its usage."""
+        name = ctx.invoked_subcommand or ""
+        command = self.get_command(ctx, name)
+        return ctx if command is None else click.Context(command, ctx, name)
 
 
 def _drop_stdout() -> None:
@@ -60,7 +66,7 @@ def _drop_stdout() -> None:
 
 
 _connection = connection("-X", help="A property of the consumer; may be repeated. A secret may be @FILE. See "
-                                    "Configuration at https://kconsumer.github.io/kconsumer/")
+                                    f"{PROPERTIES_PAGE}")
 _timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
                         metavar="SECONDS", help="Time limit for an answer of the brokers.")
 

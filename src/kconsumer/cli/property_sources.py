@@ -13,6 +13,7 @@ import functools
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,13 @@ import click
 
 from kconsumer.cli.properties_file import PropertiesError, read_entries
 from kconsumer.cli.terminal import warn
+from kconsumer.config import unknown_property
 from kconsumer.config.properties import BY_NAME, PROPERTIES
 from kconsumer.config.property import Kind, Property
 
+PROPERTIES_PAGE: Final = "Configuration at https://kconsumer.github.io/kconsumer/"
 _PREFIX: Final = "KCONSUMER_"
+_SIMILAR: Final = 0.8  # of two names, as difflib measures it
 _BROKERS: Final = "bootstrap.servers"
 _CALLABLES: Final = (Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG)
 # Set by a command itself: -X changes these, but a file, which applications may share, does not.
@@ -90,6 +94,7 @@ def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mappi
     found: dict[str, str] = {}
     for path in files:
         _merge(found, _of_file(path))
+    _warn_about_misspelt(environment)
     _merge(found, {name: environment[variable] for variable, name in _VARIABLES.items()
                    if environment.get(variable) and _canonical(name) not in _OURS})
     _merge(found, {name: _given(name, value) for name, value in given.items()})
@@ -97,6 +102,19 @@ def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mappi
         raise click.UsageError("no brokers: set -b/--bootstrap-servers HOST:PORT, KCONSUMER_BOOTSTRAP_SERVERS, or "
                                "-F FILE with bootstrap.servers in the file")
     return found
+
+
+def _warn_about_misspelt(environment: Mapping[str, str]) -> None:
+    """Warn about variables whose names are almost those of properties.
+
+    Other variables with the prefix belong to other programs, such as Kubernetes for a service with this name.
+    """
+    for variable in sorted(environment):
+        if variable.startswith(_PREFIX) and variable not in _VARIABLES and environment[variable]:
+            names = {known.removeprefix(_PREFIX): known for known in _VARIABLES}  # the prefix makes all names similar
+            near = get_close_matches(variable.removeprefix(_PREFIX), names, n=1, cutoff=_SIMILAR)
+            if near:
+                warn(f"ignoring {variable}: no property has this name: did you mean {names[near[0]]!r}?")
 
 
 def _property(name: str) -> Property | None:
@@ -133,8 +151,7 @@ def _of_file(path: Path) -> dict[str, str]:
         if _canonical(entry.name) in _OURS:
             continue
         if _property(entry.name) is None:
-            raise click.UsageError(f"{path}: line {entry.line}: unknown configuration property {entry.name!r} "
-                                   "(docs/configuration.md)")
+            raise click.UsageError(f"{path}: line {entry.line}: {unknown_property(entry.name)} (see {PROPERTIES_PAGE})")
         _merge(found, {entry.name: entry.value})
     secrets = [name for name in found if _secret(name)]
     if secrets:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import click
 
-from kconsumer.errors import KafkaError, KafkaException
+from kconsumer.errors import KafkaError, KafkaException, exception_for
 from kconsumer.errors.first_contact import FirstContact
 from kconsumer.errors.printable import printable
 
@@ -80,6 +80,7 @@ class Reports:
         self._debug = debug
         self._clock = clock
         self._contact = FirstContact("check -b/--bootstrap-servers")
+        self._failed = False
         self._shown: dict[str, float] = {}
         self.logger = logging.Logger("kconsumer", logging.DEBUG if debug else logging.WARNING)
         self.logger.addHandler(_Handler(self))
@@ -91,20 +92,29 @@ class Reports:
     def error(self, error: KafkaError) -> None:
         """Handle an error: the consumer's ``error_cb``.
 
+        After the failure of the first call, errors are ignored: close() reports the same connections again.
+
         Raises:
             KafkaException: no broker is reachable, and none has answered before.
         """
+        if self._failed:
+            return
         if self._contact.over:
             self._warn(error.str())
         else:
             self._contact.note(error)
 
     def explained(self, error: KafkaException) -> KafkaException:
-        """Return the error of the first call.
+        """Return the error of the first call, which ends the command.
 
-        It includes the reasons if no broker answered in time.
+        It includes the reasons if no broker answered in time. Without a known one, it names the way to the log.
         """
-        return self._contact.explained(error)
+        self._failed = True
+        explained = self._contact.explained(error)
+        found = explained.args[0]
+        if explained is not error or self._contact.over or self._debug or found.code() != KafkaError._TIMED_OUT:
+            return explained
+        return exception_for(found.code(), f"{found.str()}: -X debug=broker shows the log")
 
     def log(self, record: logging.LogRecord) -> None:
         text = record.getMessage()

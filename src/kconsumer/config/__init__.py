@@ -5,9 +5,9 @@ reads a value. sasl.py and tls.py check properties against each other. parsing.p
 Threads: any. Never: opens a connection, uses a consumer.
 """
 
-from kconsumer.config.parsing import parse, parse_update
+from kconsumer.config.parsing import check, parse, parse_update, unknown_property
 from kconsumer.config.properties import OffsetReset
 from kconsumer.config.settings import Settings
 from kconsumer.config.values import Endpoint
 
-__all__ = ["Endpoint", "OffsetReset", "Settings", "parse", "parse_update"]
+__all__ = ["Endpoint", "OffsetReset", "Settings", "check", "parse", "parse_update", "unknown_property"]

@@ -1,7 +1,7 @@
 """Reads a configuration: a dict of properties becomes Settings, or raises a ConfigurationError.
 
-Owns: parse, parse_update, and the checks of properties against each other. Threads: any. Never: defines a property's
-name, range or default (properties.py does), opens a connection.
+Owns: parse, parse_update, check, unknown_property, and the checks of properties against each other. Threads: any.
+Never: defines a property's name, range or default (properties.py does), opens a connection.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconsumer.config.property import Alias, Kind, Property, Scope, Status
 from kconsumer.config.settings import Settings, supports
 from kconsumer.config.values import NONE_IS_UNSET, configuration_error, read_value
 
-__all__ = ["parse", "parse_update"]
+__all__ = ["check", "parse", "parse_update", "unknown_property"]
 
 _RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response without records: librdkafka's margin
 _TOPIC_PREFIX: Final = "topic."
@@ -44,6 +44,19 @@ def parse(config: Mapping[str, object]) -> Settings:
             out of range, a refused property, or properties that contradict each other.
         TypeError: `config` is not a mapping.
     """
+    settings, warnings = _parsed(config)
+    for warning in warnings:
+        settings.logger.log(logging.WARNING, "%s", warning)
+    return settings
+
+
+def check(config: Mapping[str, object]) -> None:
+    """Check a configuration that is used later. Logs nothing; raises as `parse`."""
+    _parsed(config)
+
+
+def _parsed(config: Mapping[str, object]) -> tuple[Settings, list[str]]:
+    """Return the Settings and the warnings."""
     warnings: list[str] = []
     given = _collect(config, warnings)
     if "sasl.jaas.config" in given:
@@ -57,9 +70,7 @@ def parse(config: Mapping[str, object]) -> Settings:
         explicit=explicit, **{prop.attribute: values[prop.name] for prop in PROPERTIES if prop.in_settings}
     )
     _check(settings, given, warnings)
-    for warning in warnings:
-        settings.logger.log(logging.WARNING, "%s", warning)
-    return settings
+    return settings, warnings
 
 
 def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
@@ -84,16 +95,21 @@ def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
     return updated
 
 
+def unknown_property(name: str) -> str:
+    """Return the message about an unknown name. It suggests the nearest known one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower().replace("_", "."), list(BY_NAME), n=1)
+    hint = f": did you mean {near[0]!r}?" if near else ""
+    return f"unknown configuration property {name!r}{hint}"
+
+
 def _lookup(name: object) -> tuple[Property, Alias | None]:
     if isinstance(name, str):
         found = BY_NAME.get(name) or BY_NAME.get(name.removeprefix(_TOPIC_PREFIX))
         if found is not None:
             return found
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower().replace("_", "."), list(BY_NAME), n=1)
-        hint = f": did you mean {near[0]!r}?" if near else ""
-        raise configuration_error(f"unknown configuration property {name!r}{hint}")
+        raise configuration_error(unknown_property(name))
     raise configuration_error(f"unknown configuration property {name!r}: names are strings")
 
 

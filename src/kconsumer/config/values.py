@@ -51,6 +51,9 @@ class Endpoint(NamedTuple):
     port: int
     protocol: str = ""  #: in lower case; empty if the entry has none
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 def _wrong(prop: Property, name: str, value: object, expected: str) -> ConfigurationError:
     shown = "(hidden)" if prop.secret else repr(value)

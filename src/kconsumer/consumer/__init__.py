@@ -29,7 +29,7 @@ from kconsumer.data.topic_partition import (
     coerce,
     coerce_list,
 )
-from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
+from kconsumer.errors import KafkaError, KafkaException, TimeoutError, error_for, exception_for, topic_reason
 from kconsumer.errors.printable import printable
 
 if TYPE_CHECKING:
@@ -381,8 +381,9 @@ class Consumer(GroupConsumer):
         if cached:
             known = self._position(p.topic, p.partition)
             return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
-        low, high = yield self._ask_offsets(
-            [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], self._limit(timeout))
+        limit = self._limit(timeout)
+        asked = self._ask_offsets([(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], limit)
+        low, high = yield from self._answered(asked, limit)
         for error, *_ in (low, high):
             if error:
                 raise _refused(error, p, "cannot fetch the watermarks")
@@ -414,7 +415,9 @@ class Consumer(GroupConsumer):
         self._check_open()
         if not asked:
             raise exception_for(KafkaError._INVALID_ARG, "offsets_for_times() needs at least one partition")
-        answers = yield self._ask_offsets([(p.topic, p.partition, p.offset) for p in asked], self._limit(timeout))
+        limit = self._limit(timeout)
+        question = self._ask_offsets([(p.topic, p.partition, p.offset) for p in asked], limit)
+        answers = yield from self._answered(question, limit)
         if all(error for error, *_ in answers):
             raise _refused(answers[0][0], asked[0], "cannot look up its offset")
         found = []
@@ -441,7 +444,8 @@ class Consumer(GroupConsumer):
             raise TypeError(f"topic must be str or None, not {type(topic).__name__}")
         if topic is not None:
             check_text("topic", topic)
-        answer = yield self._ask_topics(topic, self._limit(timeout))
+        limit = self._limit(timeout)
+        answer = yield from self._answered(self._ask_topics(topic, limit), limit)
         cluster_id, controller, origin, origin_name, brokers, topics = answer
         return ClusterMetadata(
             cluster_id=cluster_id or None,
@@ -460,8 +464,25 @@ class Consumer(GroupConsumer):
         return self._run(self._cluster_id_call(timeout))
 
     def _cluster_id_call(self, timeout: float | None = None) -> Call[str | None]:
-        answer = yield self._ask_topics(None, self._limit(timeout))
+        limit = self._limit(timeout)
+        answer = yield from self._answered(self._ask_topics(None, limit), limit)
         return answer[0] or None
+
+    def _answered(self, question: Any, limit: float | None) -> Call[Any]:
+        """Wait for the answer of brokers.
+
+        Raises:
+            KafkaException: at the time limit, with its length and the addresses of the brokers; others unchanged.
+        """
+        try:
+            return (yield question)
+        except TimeoutError as error:
+            found = error.args[0]
+            if limit is None or found.code() != KafkaError._TIMED_OUT:
+                raise
+            servers = ", ".join(map(str, self._settings.bootstrap_servers))
+            raise exception_for(found.code(), f"{found.str()} (waited {limit:g} s; bootstrap.servers: {servers})"
+                                ) from error
 
     def _limit(self, timeout: float | None) -> float | None:
         """Return the time limit of a call: its argument, or default.api.timeout.ms."""
@@ -684,7 +705,8 @@ def _property(keyword: str) -> str:
 def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
     """Return the exception of a request about one partition; unknown topics get confluent_kafka's code."""
     code = KafkaError._UNKNOWN_PARTITION if error == KafkaError.UNKNOWN_TOPIC_OR_PART else error
-    return exception_for(code, f"{p.topic} [{p.partition}]: {what}", topic=p.topic, partition=p.partition)
+    return exception_for(code, f"{p.topic} [{p.partition}]: {what}: {topic_reason(error)}", topic=p.topic,
+                         partition=p.partition)
 
 
 def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:

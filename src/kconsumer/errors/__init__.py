@@ -1,7 +1,7 @@
 """KafkaError, KafkaException with its subclasses, and the mapping from status codes to exceptions.
 
-Owns: KafkaError, the exception classes, error_for, exception_for, exception_from, topic_exception. Threads: any.
-Never: decides whether a result is an error; imports confluent_kafka or the core.
+Owns: KafkaError, the exception classes, error_for, exception_for, exception_from, topic_exception, topic_reason.
+Threads: any. Never: decides whether a result is an error; imports confluent_kafka or the core.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ __all__ = [
     "exception_for",
     "exception_from",
     "topic_exception",
+    "topic_reason",
 ]
 
 _str = builtins.str  # inside KafkaError, str is a method
@@ -302,12 +303,22 @@ class ConsumeError(KafkaException):
 
 
 class _DeserializationError(ConsumeError, SerializationError):
-    """Base of the two deserialization errors: each has its code; the cause's text is the reason."""
+    """Base of the two deserialization errors.
+
+    Each has its code. The reason has the record's place, and the type and text of the cause.
+    """
 
     _CODE: int
 
     def __init__(self, exception: BaseException | None = None, kafka_message: Any = None) -> None:
-        super().__init__(KafkaError(self._CODE, str(exception)), exception, kafka_message)
+        reason = codes.text(self._CODE)
+        if exception is not None:
+            reason = f"{type(exception).__name__}: {exception}".removesuffix(": ")
+        place: dict[str, Any] = {}
+        if hasattr(kafka_message, "topic"):
+            place = {name: getattr(kafka_message, name)() for name in ("topic", "partition", "offset")}
+            reason = f"{place['topic']} [{place['partition']}] at offset {place['offset']}: {reason}"
+        super().__init__(KafkaError(self._CODE, reason, **place), exception, kafka_message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.exception, self.kafka_message)
@@ -432,9 +443,14 @@ _TOPIC_REMEDIES: Final = {
 }
 
 
+def topic_reason(code: int) -> str:
+    """Return the text of an error of a topic or partition, with what to do."""
+    return f"{codes.text(code)}{_TOPIC_REMEDIES.get(code, '')}"
+
+
 def topic_exception(topic: str, code: int) -> KafkaException:
     """Return the exception for a topic's error in metadata, with what to do."""
-    return exception_for(code, f"topic {topic}: {codes.text(code)}{_TOPIC_REMEDIES.get(code, '')}", topic=topic)
+    return exception_for(code, f"topic {topic}: {topic_reason(code)}", topic=topic)
 
 
 def exception_from(error: KafkaError) -> KafkaException:

@@ -1,11 +1,12 @@
 """The start and end of a scan: parses the user's form and resolves it to offsets.
 
-Owns: read_bound, Limits, resolve. Threads: the caller's thread. Never: changes a consumer's position.
+Owns: read_bound, read_partitions, Limits, resolve. Threads: the caller's thread. Never: changes a consumer's position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,26 @@ def read_bound(name: str, given: Any) -> Bound:
     return _place(name, given)
 
 
+def read_partitions(given: Any) -> frozenset[int] | None:
+    """Parse a scan's `partitions`. None: all.
+
+    Raises:
+        TypeError: the value is not an iterable of ints.
+        ValueError: a number is negative.
+    """
+    if given is None:
+        return None
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"invalid partitions {given!r}: expected numbers of partitions such as [0, 3]")
+    numbers = list(given)
+    for number in numbers:
+        if not hasattr(number, "__index__") or isinstance(number, bool):
+            raise TypeError(f"invalid partition {number!r} in partitions: expected an int")
+        if number < 0:
+            raise ValueError(f"invalid partition {number!r} in partitions: the first partition is 0")
+    return frozenset(map(operator.index, numbers))
+
+
 def _place(name: str, given: Any) -> Place:
     if given in ("earliest", "latest") and isinstance(given, str):
         return ("time", _EARLIEST if given == "earliest" else _LATEST)
@@ -59,23 +80,26 @@ class Limits:
     time_ms: int | None = None
 
 
-def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, limits: Limits,
-            timeout: float) -> dict[int, tuple[int, int]]:
+def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, named: frozenset[int] = frozenset(),
+            limits: Limits, timeout: float) -> dict[int, tuple[int, int]]:
     """Return partition → offsets [start, end) to read, without empty partitions.
 
+    Args:
+        named: partitions that the user named. The ones in `limits` may also come from a query's filter, and need not
+            exist.
+
     Raises:
-        KafkaException: the topic does not exist, or brokers do not answer.
+        KafkaException: the topic or a named partition does not exist, or brokers do not answer.
     """
     found = consumer.list_topics(topic, timeout).topics.get(topic)
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
     if found is None or error is not None:
         assert error is not None
         raise topic_exception(topic, error.code())
-    for bound in (start, end):
-        for partition in bound if isinstance(bound, dict) else ():
-            if partition not in found.partitions:
-                raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{topic} [{partition}]: there is no such partition",
-                                    topic=topic, partition=partition)
+    for partition in sorted(named.union(*(bound for bound in (start, end) if isinstance(bound, dict)))):
+        if partition not in found.partitions:
+            raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{topic} [{partition}]: there is no such partition",
+                                topic=topic, partition=partition)
     partitions = [p for p in sorted(found.partitions) if limits.partitions is None or p in limits.partitions]
     if not partitions:
         return {}

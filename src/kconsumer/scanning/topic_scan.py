@@ -14,12 +14,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from kconsumer import config as _config
 from kconsumer._core.consumer.array_stream import array_stream
 from kconsumer._core.consumer.decoded_batch import columns_of
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer.decoding.field_watch import FieldWatch
 from kconsumer.errors.printable import printable
-from kconsumer.scanning.bounds import Bound, Limits, read_bound, resolve
+from kconsumer.scanning.bounds import Bound, Limits, read_bound, read_partitions, resolve
 from kconsumer.scanning.reading import read_spans
 from kconsumer.scanning.scan_consumer import ScanConsumer
 
@@ -68,6 +69,7 @@ def scan(
             decodes.
 
     Raises:
+        ConfigurationError: a property is unknown or invalid.
         TypeError, ValueError: an argument is invalid.
     """
     if value is None and key is None and metadata:
@@ -86,8 +88,14 @@ def scan(
         for name in names:
             if name not in _COLUMNS:
                 raise ValueError(f"no column {name!r}: records have {', '.join(_COLUMNS)}")
-    limits = Limits(None if partitions is None else frozenset(partitions))
-    made = TopicScan(dict(config), topic, read_bound("start", start), read_bound("end", end), limits)
+    if not isinstance(config, Mapping):
+        raise TypeError("expected a dict of configuration properties such as {'bootstrap.servers': 'localhost:9092'}, "
+                        f"not {_shown(config)}")
+    properties = {**config, "enable.auto.commit": False, "auto.offset.reset": "error"}
+    _config.check(properties)
+    named = read_partitions(partitions)
+    made = TopicScan(properties, topic, read_bound("start", start), read_bound("end", end), Limits(named))
+    made._named = named or frozenset()
     made._decode = {"on_error": on_error, "flatten": flatten, "columns": names, "metadata": tuple(metadata)}
     made._value, made._key = value, key
     made._max_records, made._timeout = max_records, timeout
@@ -96,7 +104,7 @@ def scan(
 
 
 def _shown(given: Any) -> str:
-    """Name an argument that is not a decoder."""
+    """Name an argument of a wrong type."""
     return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 
@@ -108,6 +116,7 @@ class TopicScan:
 
     _value: Any = None
     _key: Any = None
+    _named: frozenset[int] = frozenset()
     _max_records = 65_536
     _timeout = 60.0
     _threads = 1
@@ -126,7 +135,8 @@ class TopicScan:
         """Read the rows: RecordBatch, or with a decoder DecodedBatch with ``errors``.
 
         Raises:
-            KafkaException: Kafka is unreachable, the topic does not exist, or no data arrives for `timeout`.
+            KafkaException: Kafka is unreachable, the topic or a named partition does not exist, or no data arrives for
+                `timeout`.
             RegistryError: schemas cannot be fetched.
             SerializationError: a record cannot be decoded, and on_error is "raise".
         """
@@ -135,8 +145,8 @@ class TopicScan:
         shape = self._shape(value if watch is None else watch, key)
         bad = rows = 0
         first = ""
-        with ScanConsumer({**self._config, "enable.auto.commit": False, "auto.offset.reset": "error"}) as consumer:
-            spans = resolve(consumer, self._topic, self._start, self._end, limits=self._limits,
+        with ScanConsumer(self._config) as consumer:
+            spans = resolve(consumer, self._topic, self._start, self._end, named=self._named, limits=self._limits,
                             timeout=self._timeout)
             records = read_spans(consumer, self._topic, spans, self._max_records, self._timeout)
             for made in self._pipeline(records, shape):

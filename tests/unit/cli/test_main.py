@@ -38,3 +38,11 @@ def test_brokers_are_needed(monkeypatch: pytest.MonkeyPatch):
     result = CliRunner().invoke(cli, ["topics"])
     assert result.exit_code == 2
     assert "--bootstrap-servers" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["topics"], ["watermarks", "t"], ["consume", "t"]])
+def test_an_invalid_property_shows_the_usage_of_the_subcommand(command: list[str]):
+    result = CliRunner().invoke(cli, [*command, "-b", "127.0.0.1:1", "-X", "group.idd=g"], prog_name="kconsumer")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Usage: kconsumer {command[0]} [OPTIONS]")
+    assert "unknown configuration property 'group.idd': did you mean 'group.id'?" in result.stderr

@@ -55,9 +55,25 @@ def test_properties_set_by_the_command_are_ignored_in_files_and_environment(tmp_
 
 
 @pytest.mark.parametrize("variable", ["KCONSUMER_DEBUG", "KCONSUMER_JOBS", "KCONSUMER_ERROR_CB", "KCONSUMER_NONSENSE",
-                                      "SASL_PASSWORD", "KCONSUMER_LOGGER"])
-def test_variables_that_do_not_name_a_property(variable: str):
+                                      "SASL_PASSWORD", "KCONSUMER_LOGGER", "KCONSUMER_TESTING", "KCONSUMER_RACK",
+                                      "KCONSUMER_SERVICE_HOST", "KCONSUMER_PORT_9092_TCP_ADDR", "KCONSUMER_SOURCES"])
+def test_variables_that_do_not_name_a_property(variable: str, capsys: pytest.CaptureFixture[str]):
     assert gathered([], {variable: "x"}, BROKERS) == BROKERS
+    assert said(capsys) == ""
+
+
+@pytest.mark.parametrize(("variable", "meant"), [
+    ("KCONSUMER_GRUOP_ID", "KCONSUMER_GROUP_ID"), ("KCONSUMER_BOOTSTRAP_SERVER", "KCONSUMER_BOOTSTRAP_SERVERS"),
+    ("KCONSUMER_SASL_PASWORD", "KCONSUMER_SASL_PASSWORD"),
+])
+def test_a_variable_with_a_misspelt_property_is_warned_about(
+    variable: str, meant: str, capsys: pytest.CaptureFixture[str]
+):
+    assert gathered([], {variable: "hunter2"}, BROKERS) == BROKERS
+    assert said(capsys) == (f"kconsumer: warning: ignoring {variable}: no property has this name: did you mean "
+                            f"'{meant}'?\n")
+    gathered([], {variable: "", meant: "x"}, BROKERS)
+    assert said(capsys) == ""
 
 
 def test_every_variable_is_one_property():
@@ -80,6 +96,8 @@ def test_brokers_must_come_from_somewhere(tmp_path: Path):
 
 @pytest.mark.parametrize(("text", "said"), [
     ("bootstrap.servers=b:1\nfetch.min.byts=1", "line 2: unknown configuration property 'fetch.min.byts'"),
+    ("group.idd=g", "line 1: unknown configuration property 'group.idd': did you mean 'group.id'? "
+                    "(see Configuration at https://kconsumer.github.io/kconsumer/)"),
     ("=x", "line 1: expected name=value"),
     (r"sasl.password=hun\ter2\x", "line 1: unknown escape of a letter"),
 ])

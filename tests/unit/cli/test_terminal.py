@@ -62,6 +62,21 @@ def test_an_unanswered_call_reports_the_cause():
     assert reports.explained(late) is late
 
 
+def test_an_unanswered_call_without_a_known_cause_names_the_way_to_the_log():
+    late = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+    assert Reports().explained(late).args[0].str() == "no answer: -X debug=broker shows the log"
+    assert Reports(debug=True).explained(late) is late
+
+
+def test_after_the_failure_of_the_first_call_errors_are_ignored(capsys: pytest.CaptureFixture[str]):
+    reports = Reports()
+    refused = KafkaException(KafkaError(KafkaError._SSL, "a:1: TLS handshake failed"))
+    assert reports.explained(refused) is refused
+    reports.error(failed("a:1"))  # while the consumer is closed
+    reports.error(DOWN)
+    assert capsys.readouterr().err == ""
+
+
 def test_later_failures_are_warnings_once_a_minute(capsys: pytest.CaptureFixture[str]):
     clock = Clock()
     reports = Reports(clock=clock)

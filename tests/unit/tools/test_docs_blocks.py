@@ -62,3 +62,11 @@ def test_every_reason_is_needed() -> None:
     assert [start for start in COMMANDS if not any(line.startswith(start) for line in lines)] == []
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert set(LANGUAGES) <= languages
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_says_how_to_install_the_libraries_of_its_examples(page: Path) -> None:
+    code = "\n".join(block.code for block in blocks(page) if block.language == "python")
+    imported = set(re.findall(r"^import (duckdb|pandas|polars)\b", code, re.M))
+    installed = set(re.findall(r"\w+", " ".join(re.findall(r"pip install [^`\n]*", page.read_text(encoding="utf-8")))))
+    assert imported - installed == set()

@@ -37,6 +37,12 @@ class Message:
     def topic(self) -> str:
         return "t"
 
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 1
+
     def headers(self) -> list[tuple[str, bytes]]:
         return [("h", b"1")]
 

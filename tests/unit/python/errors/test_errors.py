@@ -271,15 +271,34 @@ def test_deserialization_errors_are_confluent_kafkas(name: str) -> None:
     cause = ValueError("bad")
     theirs = getattr(confluent_kafka.error, name)(exception=cause, kafka_message="m")
     ours = getattr(kconsumer.error, name)(exception=cause, kafka_message="m")
-    assert (ours.code, ours.name, ours.kafka_message, str(ours)) == (
-        theirs.code,
-        theirs.name,
-        theirs.kafka_message,
-        str(theirs),
-    )
+    assert (ours.code, ours.name, ours.exception, ours.kafka_message) == (
+        theirs.code, theirs.name, theirs.exception, theirs.kafka_message)
+    assert str(ours) == str(theirs).replace("bad", "ValueError: bad")  # their text has no type and no place
     assert isinstance(ours, errors.ConsumeError) and isinstance(ours, errors.SerializationError)
     again = pickle.loads(pickle.dumps(ours))
     assert str(again) == str(ours) and again.kafka_message == "m" and str(again.exception) == "bad"
+
+
+@pytest.mark.parametrize("kind", [errors.KeyDeserializationError, errors.ValueDeserializationError])
+@pytest.mark.parametrize(("cause", "text"), [(ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
+                                             (KeyError(), "KeyError")], ids=["with text", "without text"])
+def test_deserialization_errors_name_the_record_and_the_cause(
+    kind: type[errors.ConsumeError], cause: Exception, text: str
+) -> None:
+    class Record:
+        def topic(self) -> str:
+            return "flights"
+
+        def partition(self) -> int:
+            return 2
+
+        def offset(self) -> int:
+            return 17
+
+    raised = kind(exception=cause, kafka_message=Record())  # type: ignore[call-arg]
+    assert raised.args[0].str() == f"flights [2] at offset 17: {text}"
+    assert (raised.topic, raised.partition, raised.offset) == ("flights", 2, 17)
+    assert kind().args[0].str() == KafkaError(raised.code).str()  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("code", "kind", "remedy"), [
