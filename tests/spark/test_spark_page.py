@@ -97,11 +97,14 @@ def test_a_command_of_the_docs_ingests(line: str, spark: Any, flights: EmbeddedC
         write_checkpoint(tmp_path / words[words.index("--take-over") + 1])
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
                    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", line], env=environment, cwd=tmp_path, text=True, capture_output=True,
-                          timeout=200, stdin=subprocess.DEVNULL, check=False)
-    assert done.returncode == 0, done.stderr
-    delta = ("-o", "delta") in pairwise(words)
+    # A table must be there to be compacted.
+    for command in ([line.replace("--compact", ""), line] if "--compact" in words else [line]):
+        done = subprocess.run(["bash", "-c", command], env=environment, cwd=tmp_path, text=True, capture_output=True,
+                              timeout=200, stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 0, done.stderr
+    delta, iceberg = (("-o", kind) in pairwise(words) for kind in ("delta", "iceberg"))
     for path, rows in expected(words).items():
         table = str(tmp_path / path)
-        found = DeltaTable(table).to_pyarrow_table().num_rows if delta else spark.read.parquet(table).count()
+        found = DeltaTable(table).to_pyarrow_table().num_rows if delta else \
+            spark.read.options(recursiveFileLookup=iceberg, pathGlobFilter="*.parquet").parquet(table).count()
         assert (path, found) == (path, rows)

@@ -163,9 +163,8 @@ def check_names(found: Typed, columns: tuple[str, ...]) -> None:
     names = [name.lower() for name in found.arrow_schema(columns).names]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise configuration_error(f"two columns have the name {name!r}, since a key or value is flattened: leave "
-                                      "one out with the option columns, value.columns or key.columns, or do not "
-                                      "flatten")
+            raise configuration_error(f"two columns have the name {name!r}: leave one out with the option columns, "
+                                      "value.columns or key.columns, or do not flatten")
 
 
 def _typed_column(side: str, decoder: RegistryDecoder[Any], topics: tuple[str, ...], flat: bool) -> TypedColumn:
