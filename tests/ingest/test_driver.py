@@ -66,6 +66,11 @@ def test_fields_without_a_value_in_a_run_are_reported_once(
         replace(result, watched=count, without=tuple(names))
         for result, (count, names) in zip(write(*given), tasks, strict=False)]
     process.to_end()
+    world.produce(0, 3)  # a later run does not report them
+    process = world.process(limit=3)
+    process.map = lambda *given: [  # type: ignore[method-assign]
+        replace(result, watched=3, without=("a",)) for result in write(*given)]
+    process.to_end()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"{process.table.name}: {text}" for text in said]
 

@@ -150,7 +150,7 @@ class Driver:
         self._next = self._next_look = clock.now()
         self._rows = 0
         self._number = 0
-        self._fields: FieldsSeen | None = FieldsSeen()  # None: reported
+        self._fields: FieldsSeen | None = None  # of the first run of a job, until they are reported
         self._steps: dict[State, Callable[[], State]] = {
             State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
             State.COMMIT: self._commit, State.WAIT: self._wait, State.COMPACT: self._compact,
@@ -204,6 +204,7 @@ class Driver:
         self._check_cluster(f"{self._table.name} has the offsets of job {self._name!r}", found.cluster)
         self._check_topics(found.progress)
         self._progress, self._number = found.progress, found.number
+        self._fields = FieldsSeen() if found.is_new else None  # later runs may have few records
         if not found.is_new:
             self._take_over = None  # an earlier run took it over
         elif self._take_over is not None:
