@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kconsumer.ingest.folder import make_durable
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.delta_log import sync_log
 from kconsumer.testing import KafkaCluster
@@ -118,3 +119,10 @@ with DurableFileIO().new_output(sys.argv[1]).create() as stream:
                           text=True, check=False)
     assert "OSError: [Errno 27] File too large" in done.stderr
     assert done.returncode == 1
+
+
+def test_folders_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    make_durable("a/b")
+    make_durable("a/c")
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b", "c"]

@@ -180,6 +180,7 @@ def _sync_all(paths: Iterable[str]) -> None:
 def make_durable(path: str) -> None:
     """Create a local folder and the ones above it; all outlast a power failure."""
     missing = []
+    path = os.path.abspath(path)
     while not os.path.isdir(path):
         missing.append(path)
         path = os.path.dirname(path)
