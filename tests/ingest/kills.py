@@ -84,6 +84,15 @@ class Killing:
         return subprocess.Popen(self.command("--metrics", "-", *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True)
 
+    def start_and_wait(self) -> subprocess.Popen[str]:
+        """A run, at a random moment after some of its commits: any moment must do."""
+        process = self.start()
+        assert process.stdout is not None
+        for _ in range(self._chance.randrange(0, 4)):
+            process.stdout.readline()  # a commit
+        time.sleep(self._chance.random() * 0.1)
+        return process
+
     def run(self, *more: str) -> None:
         """A run that nothing disturbs."""
         done = subprocess.run(self.command(*more), capture_output=True, text=True, check=False, timeout=RUN_S)
@@ -92,11 +101,7 @@ class Killing:
     def kill(self) -> None:
         """A run that is killed, or whose worker or broker is."""
         victim = self._chance.choice(VICTIMS)
-        process = self.start()
-        assert process.stdout is not None
-        for _ in range(self._chance.randrange(0, 4)):
-            process.stdout.readline()  # a commit
-        time.sleep(self._chance.random() * 0.1)
+        process = self.start_and_wait()
         getattr(self, f"_kill_{victim}")(process)
         self.killed[victim] += 1
         _, errors = process.communicate(timeout=RUN_S)

@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,11 +29,7 @@ class _Failing(Killing):
 
     def fail(self) -> None:
         """A run whose disk loses power."""
-        process = self.start()
-        assert process.stdout is not None
-        for _ in range(self._chance.randrange(0, 4)):
-            process.stdout.readline()  # a commit
-        time.sleep(self._chance.random() * 0.1)
+        process = self.start_and_wait()
         self.disk.cut_power()
         try:
             process.communicate(timeout=RUN_S)

@@ -36,6 +36,11 @@ class FieldsSeen:
             self.without = tuple(name for name in (self.without if self.records else without) if name in without)
             self.records += records
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every field has had a value: later records make no difference."""
+        return self.records > 0 and not self.without
+
     def warning(self) -> str | None:
         """Return a sentence about the fields without values; None if there are none, or no records."""
         names = self.without
@@ -66,7 +71,7 @@ class FieldWatch:
         """Decode values."""
         made: DecodedValues = self._decoder.decode(source)
         if isinstance(self._decoder, Json):
-            self.seen.add(len(made) - made.null_count, made.fields_without_values)
+            self.seen.add(len(made) - made.null_count, () if self.seen.is_complete else made.fields_without_values)
         return made
 
     def warning(self) -> str | None:

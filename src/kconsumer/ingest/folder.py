@@ -138,6 +138,12 @@ class Folder:
             raise IngestError(f"{self.path(staged)} is committed, but it and {self.path(final)} are missing: the file "
                               "was deleted")
 
+    def publish_all(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Rename staged files to their final names, which then outlast a power failure."""
+        for staged, final in moves:
+            self.publish(staged, final)
+        self.sync_names([final for _, final in moves])
+
     def _finish_copy(self, target: str) -> None:
         """Wait until a copy that a move has begun is complete."""
 

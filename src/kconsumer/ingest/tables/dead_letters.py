@@ -131,10 +131,7 @@ class DeadLetters:
 
     def _settle(self, name: str, committed: bool) -> None:
         if committed:
-            moves = self._moves(name)
-            for staged, final in moves:
-                self._folder.publish(staged, final)
-            self._folder.sync_names([final for _, final in moves])  # before the record of them is gone
+            self._folder.publish_all(self._moves(name))
         self._folder.delete(name)
 
 

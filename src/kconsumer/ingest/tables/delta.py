@@ -331,11 +331,12 @@ class DeltaTable:
                         raise IngestError(f"cannot commit to {self.name}: {error}") from error
                     continue
             self._delta.update_incremental()
-            if self.storage.is_local:
-                self._sync_log()
+            self._sync_log()
             return
 
     def _sync_log(self) -> None:
+        if not self.storage.is_local:
+            return
         newest = self._delta.version()
         first = max(0, newest - _UNSYNCED) if self._synced is None else self._synced + 1
         sync_log(self.storage.open(), first, newest)
@@ -378,8 +379,7 @@ class DeltaTable:
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
         except DeltaError:  # another run was faster: the claim detects it
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
-        if self.storage.is_local:
-            self._sync_log()
+        self._sync_log()
 
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""

@@ -229,8 +229,5 @@ class ParquetTable:
         for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
             if moves and folder is None:
                 raise IngestError(f"the last commit of {self.name} has unpublished dead letters: set their folder")
-            for staged, final in moves:
-                assert folder is not None
-                folder.publish(staged, final)
-            if folder is not None:  # a run looks for unpublished files of the last record only
-                folder.sync_names([final for _, final in moves])
+            if folder is not None:
+                folder.publish_all(moves)
