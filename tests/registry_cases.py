@@ -53,7 +53,7 @@ def flight(n: int, second: bool) -> dict[str, Any]:
 def produce_flights(servers: str, topic: str, registry: SchemaRegistryClient, *, start: int = 0, seconds: bool = True,
                     framing: str | None = None) -> None:
     """Values in Avro by one or two schemas, and keys in JSON; by both framings in turn, unless one is named."""
-    producer = Producer({"bootstrap.servers": servers})
+    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
     named = references(registry)
     registry.register_schema(f"{topic}-key", Schema(json.dumps(FLIGHT_JSON), "JSON"))
     for schema in (FIRST, SECOND) if seconds else (FIRST,):

@@ -41,7 +41,7 @@ def test_every_framing(cluster):
         (message, {"another": b"header"}),  # and no prefix
         (None, {header: GUID + THIRD}),
     ]
-    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True})
     for value, headers in records:
         producer.produce("mixins", value, headers=headers, partition=0)
     assert producer.flush(30) == 0

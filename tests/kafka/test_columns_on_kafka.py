@@ -65,7 +65,7 @@ def test_protobuf_in_every_framing(kafka, topic_name, framing):
         write = ProtobufSerializer(order, client, {
             "use.deprecated.format": False, "auto.register.schemas": False,
             "schema.id.serializer": cases.FRAMINGS[framing]})
-        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True})
         for n in range(RECORDS):
             headers: list[Any] = []
             value = write(order(id=n), SerializationContext(topic, MessageField.VALUE, headers))

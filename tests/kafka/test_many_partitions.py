@@ -10,14 +10,13 @@ from kconsumer import TopicPartition
 PARTITIONS, ROUNDS, ROUND = 300, 3, 100  # a batch of 11 kB to each partition, three times
 COUNT = ROUNDS * ROUND
 FULL = {"fetch_max_bytes": 200_000, "max_partition_fetch_bytes": 16_000}  # one batch each; twenty fill an answer
-QUICK = {"enable_idempotence": False, "acks": "1"}
 
 
 @pytest.fixture(scope="module")
 def backlog(kafka):
     kafka.create_topic("backlog", partitions=PARTITIONS)
     for first in range(0, COUNT, ROUND):
-        write(kafka, "backlog", range(PARTITIONS), ROUND, first=first, **QUICK)
+        write(kafka, "backlog", range(PARTITIONS), ROUND, first=first)
     yield kafka
     for topic in ("backlog", "growing"):  # a broker that is killed recovers each partition
         kafka.delete_topic(topic)
@@ -83,15 +82,15 @@ def test_a_seek_does_not_wait_for_the_backlog(backlog):
 def test_records_written_meanwhile_come_too(backlog):
     topic = "growing"
     backlog.create_topic(topic, partitions=PARTITIONS)
-    write(backlog, topic, range(PARTITIONS // 2), COUNT, **QUICK)
+    write(backlog, topic, range(PARTITIONS // 2), COUNT)
     ledger = Ledger(range(PARTITIONS))
     total = PARTITIONS // 2 * COUNT + PARTITIONS * 20
     with open_reader(backlog, topic, range(PARTITIONS), **FULL) as consumer:
         read_until(by_consume_batch, consumer, ledger, lambda: len(ledger) > 0)
 
         def more():
-            write(backlog, topic, range(PARTITIONS // 2, PARTITIONS), 20, **QUICK)
-            write(backlog, topic, range(PARTITIONS // 2), 20, first=COUNT, **QUICK)
+            write(backlog, topic, range(PARTITIONS // 2, PARTITIONS), 20)
+            write(backlog, topic, range(PARTITIONS // 2), 20, first=COUNT)
 
         with meanwhile(more):
             read_until(by_consume_batch, consumer, ledger, lambda: len(ledger) == total)

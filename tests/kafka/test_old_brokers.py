@@ -5,7 +5,7 @@ import time
 import confluent_kafka
 import pyarrow as pa
 import pytest
-from reading import PATIENCE, Ledger, by_consume, collected, open_reader, read_until, write
+from reading import OLD, PATIENCE, Ledger, by_consume, collected, open_reader, read_until, write
 
 import kconsumer
 from kconsumer import (
@@ -44,7 +44,7 @@ def records():
 
 def put(cluster, topic, codec, what):
     """Write in the format of the broker's time, in batches of several records, by a producer that knows it."""
-    cluster.produce(topic, what, {"compression.type": codec, "linger.ms": 50, "enable.idempotence": False})
+    cluster.produce(topic, what, {"compression.type": codec, "linger.ms": 50, **OLD})
 
 
 def read_all(cluster, topic, count, **more):
@@ -96,7 +96,7 @@ def test_the_brokers_own_time_in_v1(oldest, topic_name):
 def test_the_api_on_the_oldest_broker(oldest, topic_name):
     topic, partitions = topic_name(), range(2)
     oldest.create_topic(topic, partitions=2)
-    write(oldest, topic, partitions, 500, enable_idempotence=False)
+    write(oldest, topic, partitions, 500, **OLD)
     ledger = Ledger(partitions)
     with open_reader(oldest, topic, partitions, enable_partition_eof=True) as consumer:
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 1000 and len(ledger.errors) == 2)
@@ -116,7 +116,7 @@ def test_the_api_on_the_oldest_broker(oldest, topic_name):
         assert {m.error().code() for p in told for m in told[p]} == {kconsumer.KafkaError._AUTO_OFFSET_RESET}
     with open_reader(oldest, topic, [0], offset=OFFSET_INVALID, auto_offset_reset="latest") as consumer:
         assert collected(consumer, 1.0) == {}
-        write(oldest, topic, [0], 5, first=500, enable_idempotence=False)
+        write(oldest, topic, [0], 5, first=500, **OLD)
         ledger = Ledger([0], first=500)
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 505)
 
@@ -127,7 +127,7 @@ def test_times(oldest, topic_name, form):
     topic = topic_name()
     oldest.create_topic(topic, config={"message.format.version": FORMATS[form]})
     oldest.produce(topic, [{"value": b"x", "timestamp": START + 1000 * i} for i in range(10)],
-                   {"batch.num.messages": 1, "enable.idempotence": False})
+                   {"batch.num.messages": 1, **OLD})
     with open_reader(oldest, topic, [0]) as consumer:
         (found,) = consumer.offsets_for_times([TopicPartition(topic, 0, START + 3500)], PATIENCE)
         assert found.error is None
@@ -156,12 +156,12 @@ def test_a_broker_that_is_too_old_is_refused_by_name(topic_name):
 def test_the_oldest_broker_dies_and_returns(oldest, topic_name):
     topic = topic_name()
     oldest.create_topic(topic)
-    write(oldest, topic, [0], 2000, enable_idempotence=False)
+    write(oldest, topic, [0], 2000, **OLD)
     ledger = Ledger([0])
     with open_reader(oldest, topic, [0], fetch_buffer_memory=1024 * 1024, max_partition_fetch_bytes=20_000) as consumer:
         read_until(by_consume, consumer, ledger, lambda: len(ledger) > 200)
         oldest.restart(1)
-        write(oldest, topic, [0], 100, first=2000, enable_idempotence=False)
+        write(oldest, topic, [0], 100, first=2000, **OLD)
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 2100)
     assert ledger.errors == []
 

@@ -281,7 +281,8 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
 
     def write() -> None:
         nonlocal written
-        producer = confluent_kafka.Producer({"bootstrap.servers": secured.bootstrap_servers, "linger.ms": 5})
+        producer = confluent_kafka.Producer({"bootstrap.servers": secured.bootstrap_servers, "linger.ms": 5,
+                                             "enable.idempotence": True})
         while not stop.is_set():
             for _ in range(50):
                 producer.produce(name, str(written).encode())
