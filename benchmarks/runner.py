@@ -96,13 +96,16 @@ def _check(client: Client, topic: Topic, wanted: int, found: dict[str, Any]) -> 
 
 def in_turn(
     clients: Iterable[Client], bootstrap: str, topic: Topic, rounds: int, say: Callable[[str], None],
-    *, tls: tuple[str, ...] = (),
+    *, tls: tuple[str, ...] = (), first: int = 0,
 ) -> tuple[list[Sample], dict[str, str]]:
-    """Run A B C A B C … `rounds` times. Return (samples, failures); a failed client does not run again."""
+    """Run A B C A B C … `rounds` times. Return (samples, failures); a failed client does not run again.
+
+    `first`: number of the first round.
+    """
     samples: list[Sample] = []
     failed: dict[str, str] = {}
     running = list(clients)
-    for number in range(rounds):
+    for number in range(first, first + rounds):
         for client in list(running):
             try:
                 sample = run_client(client, bootstrap, topic, number, tls)
@@ -112,6 +115,6 @@ def in_turn(
                 say(f"  {client.name}: FAILED: {error}")
                 continue
             samples.append(sample)
-            say(f"  {number + 1}/{rounds} {client.name:<34} {sample.rate / 1e6:7.3f} M records/s "
+            say(f"  {number + 1}/{first + rounds} {client.name:<34} {sample.rate / 1e6:7.3f} M records/s "
                 f"{sample.cpu_per_million:7.3f} CPU s/M {sample.peak_rss_bytes / 1e6:6.0f} MB")
     return samples, failed
