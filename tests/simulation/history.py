@@ -61,6 +61,7 @@ class History:
         self.ending = False
         self.suspects: list[Suspect] = []  # commits that a leave of their member may have failed
         warnings.texts.clear()
+        Broken.first = None
         self.seen_violations = 0
         self.set_up()
 
@@ -249,7 +250,14 @@ class History:
     # -- time
 
     def run(self) -> None:
-        """Everything, up to the end; raises Broken."""
+        """Everything, up to the end; raises the first Broken."""
+        try:
+            self.live()
+        finally:
+            if Broken.first is not None:
+                raise Broken.first
+
+    def live(self) -> None:
         until = self.simulation.now_ms + (60_000 if self.absences else self.chance.choice([3_000, 8_000, 15_000]))
         if self.has_lull:
             self.later(self.chance.randrange(1000, 3000), self.begin_lull)

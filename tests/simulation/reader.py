@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kconsumer import Consumer, KafkaException, Message, TopicPartition, config
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
@@ -28,7 +28,13 @@ TRUNCATED = "log truncation"
 
 
 class Broken(AssertionError):
-    """Something that must hold does not."""
+    """Something that must hold does not. `first` of a history is the cause, whatever the call that it left made of it."""
+
+    first: ClassVar[Broken | None] = None
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        Broken.first = Broken.first or self
 
 
 class Warnings(logging.Handler):

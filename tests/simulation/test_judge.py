@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -118,6 +119,20 @@ def test_a_call_that_waits_below_another_serves_its_callbacks(pair):
     take_a_step(history, inner, lambda: history.wait(inner))
     history.wait(outer)
     assert set(served) == {"outer"}
+
+
+def test_what_broke_first_is_reported(pair):
+    """A consumer that closes keeps what its callbacks raise; the calls after it fail for other reasons."""
+    history, _, inner = pair
+
+    def close():
+        with contextlib.suppress(Broken):
+            raise inner.broken("backwards")
+        raise RuntimeError("Consumer closed")
+
+    take_a_step(history, inner, close)
+    with pytest.raises(Broken, match="backwards"):
+        history.run()
 
 
 def test_an_exception_of_a_callback_leaves_the_call_of_its_own_application(pair):
