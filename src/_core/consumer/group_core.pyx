@@ -312,7 +312,8 @@ cdef class GroupCore(ConsumerCore):
                     offset = p.named_offset
                     epoch = p.named_leader_epoch
             self.subscription.lock.unlock()
-            if offset >= 0 and offset != p.committed_offset.load():
+            if offset >= 0 and not p.is_committed(offset):
+                p.asked_offset.store(offset)
                 found.topic = p.topic
                 found.partition = p.partition
                 found.offset = offset
@@ -530,6 +531,8 @@ cdef class GroupCore(ConsumerCore):
             p = self.subscription.find(offsets[i].topic, offsets[i].partition)
             if p != NULL:
                 self.subscription.lock.lock()
+                if offsets[i].offset >= 0:
+                    p.asked_offset.store(offsets[i].offset)
                 p.named_offset = offsets[i].offset
                 p.named_leader_epoch = offsets[i].leader_epoch
                 if 0 <= p.stored_offset < p.named_offset:

@@ -23,6 +23,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
 
     cdef cppclass MergedCommits:
         int64_t deadline_ms()
+        void narrow(vector[PartitionOffset]& entry)
 
     cdef cppclass CommitMemory:
         pass

@@ -31,7 +31,7 @@ class MergedCommits {
 
   // A commit of `offsets`; places[i]: the index of offsets[i] in the offsets of the entry.
   void add(const std::vector<PartitionOffset>& offsets, const std::vector<uint32_t>& places, int64_t deadline_ms) {
-    if (beyond_ > 0 || memory_->load(std::memory_order_relaxed) >= kMostBytes) {
+    if (offsets.empty() || beyond_ > 0 || memory_->load(std::memory_order_relaxed) >= kMostBytes) {
       count(1, deadline_ms);
       return;
     }
@@ -55,6 +55,20 @@ class MergedCommits {
   // Follows the moved offsets of the entry: the one at index i is now at places[i].
   void renumber(const std::vector<uint32_t>& places) {
     for (Named& n : named_) n.place = places[n.place];
+  }
+  // Leaves only the offsets that a commit names in `entry`, a copy of the offsets of the entry.
+  void narrow(std::vector<PartitionOffset>& entry) {
+    if (beyond_ > 0) return;
+    std::vector<uint32_t> places(entry.size(), UINT32_MAX);
+    std::vector<PartitionOffset> kept;
+    for (Named& n : named_) {
+      if (places[n.place] == UINT32_MAX) {
+        places[n.place] = static_cast<uint32_t>(kept.size());
+        kept.push_back(std::move(entry[n.place]));
+      }
+      n.place = places[n.place];
+    }
+    entry = std::move(kept);
   }
   // Moves commits after their deadline to `late`.
   void expire(int64_t now_ms, MergedCommits& late) {
@@ -81,6 +95,7 @@ class MergedCommits {
       found.back().offset = n.offset;
       found.back().leader_epoch = n.leader_epoch;
       found.back().metadata = std::move(n.metadata);
+      if (n.offset < 0) found.back().error = 0;  // was not to be committed
       pop(bytes);
     }
     kept_ -= 1;

@@ -36,8 +36,12 @@ struct QueuedCommit {
   std::vector<CommitStep> steps;        // of each of event->offsets; `error` there is the latest result
   size_t left = 0;                      // those not done
   int64_t deadline_ms = INT64_MAX;
+  std::vector<int64_t> deadlines;       // of each offset: of the newest commit that names it
   RequestState request;                 // its attempts: requests that failed and may be retried
   bool failed = false;                  // the response being read has something of it to be retried
+  bool untried = true;                  // not all of it has been sent once
+  bool unknown_topic = false;           // the response being read knows a topic of it not
+  int32_t unknown_topics = 0;           // responses that did
   uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was made
   int32_t epoch = -1;                   // of the membership when it was made
   bool as_member = false;               // made while subscribed
@@ -47,6 +51,9 @@ struct QueuedCommit {
   bool lost = false;                    // the member was fenced since: what is in flight is not sent again
   std::shared_ptr<MergedCommits> merged;  // the commits that this one consists of; null: `event` alone
   std::unordered_map<std::string, size_t> places;  // partition_key → index into event->offsets; empty: not made yet
+  // By index: the offset of a newer commit that went out in place of this one's, and may have been stored. It goes out
+  // again, even if the newer commit has ended meanwhile: the stored offset must not go back.
+  std::unordered_map<size_t, PartitionOffset> in_doubt;
 };
 
 struct CommitPlace {

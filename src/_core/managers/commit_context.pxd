@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.events.background_event cimport MergedCommitsHold
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport RequestState
@@ -24,8 +25,12 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         vector[CommitStep] steps
         size_t left
         int64_t deadline_ms
+        vector[int64_t] deadlines
         RequestState request
         bint failed
+        bint untried
+        bint unknown_topic
+        int32_t unknown_topics
         uint64_t coordinator_failures
         int32_t epoch
         bint as_member
@@ -34,6 +39,7 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         vector[uint8_t] ours
         bint lost
         MergedCommitsHold merged
+        unordered_map[size_t, PartitionOffset] in_doubt
 
     cdef cppclass CommitPlace:
         CommitPlace()

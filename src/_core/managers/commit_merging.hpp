@@ -48,6 +48,7 @@ class CommitMerging {
       entry.event->notify = true;
     }
     for (size_t i = 0; i < event->offsets.size(); ++i) {
+      if (event->offsets[i].offset < 0) continue;
       PartitionOffset& offset = entry.event->offsets[places[i]];
       CommitStep& step = entry.steps[places[i]];
       entry.left += step == COMMIT_DONE;
@@ -56,7 +57,10 @@ class CommitMerging {
       offset.leader_epoch = event->offsets[i].leader_epoch;
       offset.metadata = std::move(event->offsets[i].metadata);
       offset.error = 0;
+      entry.in_doubt.erase(places[i]);
+      entry.deadlines[places[i]] = deadline_ms;
     }
+    entry.untried = true;
     entry.deadline_ms = std::max(entry.deadline_ms, deadline_ms);
     event->release();
     return &entry;
@@ -80,12 +84,15 @@ class CommitMerging {
     const size_t before = entry.event->offsets.size();
     std::vector<uint32_t>& places = places_of(entry, offsets);
     for (size_t i = 0; i < offsets.size(); ++i) {
-      if (places[i] < before) continue;
+      if (places[i] < before && entry.event->offsets[places[i]].offset >= 0) continue;
       CommitStep& step = entry.steps[places[i]];
       entry.left -= step != COMMIT_DONE;
       entry.left += older.steps[i] != COMMIT_DONE;
       step = older.steps[i];
       entry.event->offsets[places[i]] = offsets[i];
+      entry.deadlines[places[i]] = older.deadlines[i];
+      auto doubt = older.in_doubt.find(i);
+      if (doubt != older.in_doubt.end()) entry.in_doubt[places[i]] = doubt->second;
     }
     if (older.merged) {
       older.merged->renumber(places);
@@ -94,6 +101,8 @@ class CommitMerging {
       entry.event->notify = true;
     }
     entry.request = older.request;
+    entry.untried |= older.untried;
+    entry.unknown_topics = std::max(entry.unknown_topics, older.unknown_topics);
   }
 
   // Older commits that have waited for their deadline leave an entry that waits for a later one.
@@ -143,8 +152,9 @@ class CommitMerging {
       places_[i] = static_cast<uint32_t>(place->second);
       if (added) {
         own.push_back(offsets[i]);
-        entry.steps.push_back(COMMIT_OPEN);
-        entry.left += 1;
+        entry.steps.push_back(offsets[i].offset < 0 ? COMMIT_DONE : COMMIT_OPEN);
+        entry.left += offsets[i].offset >= 0;
+        entry.deadlines.push_back(INT64_MAX);
       }
     }
     return places_;

@@ -32,7 +32,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef uint64_t next_sequence                  # thread: N
     cdef SentCommit sent                         # thread: N
     cdef bint in_flight                          # thread: N
-    cdef uint64_t gathered_to                    # thread: N (commits from here on were made after it was sent)
     cdef int64_t sent_us                         # thread: N
     cdef int64_t names_until_ms                  # thread: N (a topic id was not known to the broker: names until then)
     cdef uint64_t failures_seen                  # thread: N (of the coordinator)
@@ -78,7 +77,7 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _begin_interval_commit(self, int64_t now_ms) noexcept nogil
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _gather(self, int64_t now_ms) noexcept nogil
-    cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef bint _refuse(self, QueuedCommit* queued, size_t i, int64_t now_ms) noexcept nogil
     cdef bint _is_ours(self, QueuedCommit* queued, size_t i) noexcept nogil
     cdef void _retry_with_newer(self, uint64_t sequence) noexcept nogil
     cdef void _drop(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil
@@ -92,7 +91,9 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil
     cdef void _answer(self, SentOffset* sent, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef bint _is_present_member(self) noexcept nogil
-    cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil
+    cdef void _answer_commit(self, SentOffset* sent, size_t number, int32_t code) noexcept nogil
+    cdef bint _may_send(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil
+    cdef bint _is_outside(self, QueuedCommit* queued) noexcept nogil
     cdef void _settle(self, int64_t now_ms) noexcept nogil
     cdef void _fail_without_coordinator(self, int64_t now_ms) noexcept nogil
     cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil

@@ -42,6 +42,7 @@ from kconsumer._core.base.error_codes cimport (
     FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION,
     NOT_COORDINATOR,
+    OFFSET_METADATA_TOO_LARGE,
     REBALANCE_IN_PROGRESS,
     REQUEST_TIMED_OUT,
     STALE_MEMBER_EPOCH,
@@ -100,6 +101,13 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
             or code == <int>UNKNOWN_TOPIC_OR_PARTITION or is_of_an_epoch(code))
 
 
+cdef bint is_in_doubt(int32_t code) noexcept nogil:
+    """The coordinator may have stored the offsets all the same: the response was lost, or the coordinator gave up before
+    all replicas had them."""
+    return (is_lost_request(code) or code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
+            or code == <int>REQUEST_TIMED_OUT)
+
+
 cdef bint is_of_an_epoch(int32_t code) noexcept nogil:
     """Refused for its generation or epoch: to be sent again under a newer one if the partition stays here."""
     return (code == <int>STALE_MEMBER_EPOCH or code == <int>REBALANCE_IN_PROGRESS
@@ -110,9 +118,9 @@ cdef bint is_plain(CommitEvent* event) noexcept nogil:
     """Asynchronous, made by the application, and with something to commit: may become one with others."""
     cdef size_t i
     for i in range(event.offsets.size()):
-        if event.offsets[i].offset < 0:
-            return False
-    return not event.sync and not event.automatic and not event.offsets.empty()
+        if event.offsets[i].offset >= 0:
+            return not event.sync and not event.automatic
+    return False
 
 
 @cython.no_gc
@@ -192,7 +200,8 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil:
         cdef uint64_t sequence = self.next_sequence
-        cdef bint out = self.membership.subscribed and not self.membership.joined
+        cdef bint as_member = self.membership.subscribed and (departing or not self.membership.leaving)
+        cdef bint out = as_member and not self.membership.joined
         cdef bint plain = not departing and not out and is_plain(event)
         cdef int64_t deadline_ms = event.deadline_ms
         cdef QueuedCommit* queued
@@ -201,8 +210,7 @@ cdef class CommitRequestManager(RequestManager):
             deadline_ms = min(deadline_ms, now_ms + self.config.session_timeout_ms)
         self.next_sequence += 1
         if plain:
-            queued = self.merging.join(self.queue, sequence, event, self.membership.subscribed, self.membership.epoch,
-                                       deadline_ms)
+            queued = self.merging.join(self.queue, sequence, event, as_member, self.membership.epoch, deadline_ms)
             if queued != NULL:
                 queued.coordinator_failures = self.coordinator.failures
                 return
@@ -210,11 +218,12 @@ cdef class CommitRequestManager(RequestManager):
         queued = &self.queue[sequence]
         queued.event = event
         queued.departing = queued.held = departing
-        queued.as_member = self.membership.subscribed
+        queued.as_member = as_member
         queued.epoch = self.membership.epoch
         queued.coordinator_failures = self.coordinator.failures
         queued.deadline_ms = deadline_ms
         queued.steps.assign(event.offsets.size(), COMMIT_DONE)
+        queued.deadlines.assign(event.offsets.size(), deadline_ms)
         if departing:
             queued.ours.assign(event.offsets.size(), 1)
         for i in range(event.offsets.size()):
@@ -254,13 +263,18 @@ cdef class CommitRequestManager(RequestManager):
         cdef int64_t wait = self._poll_interval(now_ms)
         wait = min(wait, self._poll_commits(now_ms))
         # An OffsetFetch follows the commits made before it; the connection keeps the order.
-        if not self.in_flight or self.committed.idle() or not self._has_untried():
+        if self.committed.idle() or not self._has_untried():
             wait = min(wait, self.committed.poll(now_ms))
         return wait
 
     cdef bint _has_untried(self) noexcept nogil:
-        """A commit waits for its first turn after the one in flight."""
-        return self.queue.lower_bound(self.gathered_to) != self.queue.end()
+        """A commit has not been sent yet."""
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.untried:
+                return True
+            preincrement(it)
+        return False
 
     cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = INT64_MAX
@@ -316,7 +330,8 @@ cdef class CommitRequestManager(RequestManager):
         event.notify = True
         self.positions.subscription.lock.lock()
         for p in self.positions.subscription.order:
-            if p.stored_offset >= 0 and p.stored_offset != p.committed_offset.load():
+            if p.stored_offset >= 0 and not p.is_committed(p.stored_offset):
+                p.asked_offset.store(p.stored_offset)
                 entry.topic = p.topic
                 entry.partition = p.partition
                 entry.offset = p.stored_offset
@@ -361,15 +376,14 @@ cdef class CommitRequestManager(RequestManager):
         cdef size_t i
         self.sent = SentCommit()
         self.sent.as_member = self.membership.subscribed and self.membership.joined
-        self.gathered_to = self.next_sequence
         self.sent.member_id = self.membership.member_id
         self.sent.epoch = self.membership.epoch
         it = self.queue.begin()
         while it != self.queue.end():
             queued = &dereference(it).second
             for i in range(queued.steps.size()):
-                if queued.steps[i] == COMMIT_OPEN and not self._refuse(dereference(it).first, queued, i) \
-                        and queued.request.may_send(now_ms):
+                if queued.steps[i] == COMMIT_OPEN and not self._refuse(queued, i, now_ms) \
+                        and self._may_send(queued, now_ms):
                     chosen[partition_key(queued.event.offsets[i].topic, queued.event.offsets[i].partition)] = 0
             if queued.left == 0:
                 over.push_back(dereference(it).first)
@@ -377,14 +391,24 @@ cdef class CommitRequestManager(RequestManager):
         it = self.queue.begin()
         while it != self.queue.end():
             queued = &dereference(it).second
+            if self._may_send(queued, now_ms):
+                queued.untried = False
             for i in range(queued.steps.size()):
-                if queued.steps[i] == COMMIT_OPEN and chosen.count(
+                if queued.steps[i] == COMMIT_OPEN and not self._is_outside(queued) and chosen.count(
                         partition_key(queued.event.offsets[i].topic, queued.event.offsets[i].partition)):
                     self._choose(dereference(it).first, queued, i)
             preincrement(it)
         self._finish_all(over, now_ms)
 
-    cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
+    cdef bint _may_send(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil:
+        return queued.request.may_send(now_ms) and not self._is_outside(queued)
+
+    cdef bint _is_outside(self, QueuedCommit* queued) noexcept nogil:
+        """Made outside the group, it waits until this member has left: in the member's name it could overwrite the
+        offset of a partition that another member owns."""
+        return not queued.as_member and self.sent.as_member
+
+    cdef bint _refuse(self, QueuedCommit* queued, size_t i, int64_t now_ms) noexcept nogil:
         """Whether this offset must not be sent (any more); it has its error then."""
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         if queued.as_member and not (self.membership.subscribed and self.membership.joined):
@@ -393,6 +417,9 @@ cdef class CommitRequestManager(RequestManager):
             self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
         elif queued.request.attempts > 0 and not self._may_retry(queued, i):
             self._done(queued, i, offset.error)
+        elif queued.deadlines[i] <= now_ms and queued.deadlines[i] < queued.deadline_ms:
+            # All commits that name it have been reported as failed; others in this entry have more time.
+            self._done(queued, i, self._why_late(queued.event.sync).code)
         else:
             return False
         return True
@@ -421,8 +448,12 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         cdef string key = partition_key(offset.topic, offset.partition)
+        cdef PartitionOffset* chosen = offset
         cdef SentOffset* entry
         cdef CommitPlace place
+        doubt = queued.in_doubt.find(i)
+        if doubt != queued.in_doubt.end():
+            chosen = &dereference(doubt).second
         it = self.sent.places.find(key)
         if it == self.sent.places.end():
             self.sent.places[key] = self.sent.offsets.size()
@@ -432,9 +463,9 @@ cdef class CommitRequestManager(RequestManager):
             entry.partition = offset.partition
         else:
             entry = &self.sent.offsets[dereference(it).second]
-        entry.offset = offset.offset
-        entry.leader_epoch = offset.leader_epoch
-        entry.metadata = offset.metadata
+        entry.offset = chosen.offset
+        entry.leader_epoch = chosen.leader_epoch
+        entry.metadata = chosen.metadata
         place.sequence = sequence
         place.index = i
         entry.places.push_back(place)
@@ -534,7 +565,7 @@ cdef class CommitRequestManager(RequestManager):
                 or code == <int>STALE_MEMBER_EPOCH) and self._is_present_member() and not self._is_joining():
             self.fenced_by = code
         for i in range(sent.places.size()):
-            self._answer_commit(&sent.places[i], code)
+            self._answer_commit(sent, i, code)
 
     cdef bint _is_present_member(self) noexcept nogil:
         """Whether the request in flight was sent under the present membership."""
@@ -545,21 +576,36 @@ cdef class CommitRequestManager(RequestManager):
         """The coordinator may be a generation further: a JoinGroup is on its way, or was answered meanwhile."""
         return self.membership.joining or self.sent.as_member and self.sent.epoch != self.membership.epoch
 
-    cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil:
+    cdef void _answer_commit(self, SentOffset* sent, size_t number, int32_t code) noexcept nogil:
+        """The result of sent.places[number]."""
+        cdef CommitPlace* place = &sent.places[number]
+        cdef bint is_newest = number + 1 == sent.places.size()
         cdef QueuedCommit* queued
+        cdef PartitionOffset* doubt
         it = self.queue.find(place.sequence)
         if it == self.queue.end():
             # Its deadline has passed.
             return
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
-        if not (is_retriable(code) or is_lost_request(code)) or (
-                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.request.attempts >= UNKNOWN_TOPIC_RETRIES) or (
-                code == <int>ILLEGAL_GENERATION and not self._is_joining()) or not self._may_retry(queued, place.index):
-            self._done(queued, place.index, code)
-        else:
+        if code == <int>OFFSET_METADATA_TOO_LARGE and not is_newest:
+            # The newest commit's metadata was sent. This one goes out without it.
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
+            return
+        if not (is_retriable(code) or is_lost_request(code)) or (
+                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.unknown_topics >= UNKNOWN_TOPIC_RETRIES) or (
+                code == <int>ILLEGAL_GENERATION and not self._is_joining()) or not self._may_retry(queued, place.index):
+            self._done(queued, place.index, code)
+            return
+        queued.steps[place.index] = COMMIT_OPEN
+        queued.failed = True
+        queued.unknown_topic |= code == <int>UNKNOWN_TOPIC_OR_PARTITION
+        if is_in_doubt(code) and not is_newest:
+            doubt = &queued.in_doubt[place.index]
+            doubt.offset = sent.offset
+            doubt.leader_epoch = sent.leader_epoch
+            doubt.metadata = sent.metadata
 
     cdef void _settle(self, int64_t now_ms) noexcept nogil:
         """After an answer: end what is done, back off what is retried."""
@@ -572,6 +618,8 @@ cdef class CommitRequestManager(RequestManager):
             queued = &dereference(it).second
             if queued.failed:
                 queued.failed = False
+                queued.unknown_topics += queued.unknown_topic
+                queued.unknown_topic = False
                 if queued.request.attempts == 0:
                     # While it is retried the next interval may bring a newer one, which takes its place.
                     self.automatic_left -= queued.event.automatic and not queued.departing
@@ -674,18 +722,23 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil:
         """The older ones of the commits that wait as one entry may have waited long enough; the others stay."""
         cdef MergedCommitsHold merged = self.merging.expire(dereference(queued), now_ms)
-        cdef vector[int32_t] before
+        cdef vector[PartitionOffset] results
+        cdef bint whole = True
         cdef size_t i
         cdef Status status
         if merged.get() == NULL:
             return
         status = self._why_late(queued.event.sync)
-        for i in range(queued.event.offsets.size()):
-            before.push_back(queued.event.offsets[i].error)
-            queued.event.offsets[i].error = status.code
-        self._notify(queued.event, status, merged, True)
-        for i in range(before.size()):
-            queued.event.offsets[i].error = before[i]
+        results = queued.event.offsets
+        for i in range(results.size()):
+            if queued.steps[i] == COMMIT_DONE:
+                whole = False
+            else:
+                results[i].error = status.code
+        merged.get().narrow(results)
+        results.swap(queued.event.offsets)
+        self._notify(queued.event, status, merged, whole)
+        results.swap(queued.event.offsets)
 
     cdef void _out_of_time(self, uint64_t sequence, int64_t now_ms) noexcept nogil:
         cdef Status status = self._why_late(self.queue[sequence].event.sync)

@@ -103,6 +103,7 @@ cdef class MembershipManager:
         if not same(topics, self.topics) or not same(patterns, self.patterns) or not self.membership.subscribed:
             self._set_subscription(topics, patterns, now_ms)
         self.membership.subscribed = True
+        self.membership.leaving = False
         if self.state == MEMBER_LEAVING:
             self.resubscribed = True
             return
@@ -514,6 +515,7 @@ cdef class MembershipManager:
         elif self.state != MEMBER_UNSUBSCRIBED and self.state != MEMBER_LEAVING:
             self.leave_wanted = True
             self.move(MEMBER_LEAVING)
+        self.membership.leaving = self.state == MEMBER_LEAVING
 
     cdef void _drop_reconciliation(self) noexcept nogil:
         self.shared.lost_rebalance_id.store(self.rebalance_id)
@@ -567,6 +569,7 @@ cdef class MembershipManager:
         self.membership.member_id.clear()
         self.shared.publish(self.membership.member_id, -1)
         self.membership.subscribed = self.resubscribed
+        self.membership.leaving = False
         self.move(MEMBER_UNSUBSCRIBED)
         self._complete_leave(Status())
         if self.resubscribed:

@@ -191,6 +191,7 @@ cdef class FetchPositions:
         """
         p.request.on_success()
         p.committed_offset.store(offset if offset >= 0 else OFFSET_INVALID)
+        p.asked_offset.store(OFFSET_INVALID)
         if offset >= 0:
             self.start_at(p, offset, leader_epoch)
         else:

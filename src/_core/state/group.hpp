@@ -36,6 +36,7 @@ struct GroupConfig {
 struct Membership {
   bool subscribed = false;      // subscribe() is in force; otherwise commits are sent without a membership
   bool joined = false;          // a member with a valid epoch: commits may be sent
+  bool leaving = false;         // a leave has begun, and no subscribe() followed: later commits are not a member's
   std::string member_id;
   int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
   bool joining = false;         // a JoinGroup was sent: the coordinator may be one generation ahead (set by

@@ -27,6 +27,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         Membership()
         bint subscribed
         bint joined
+        bint leaving
         string member_id
         int32_t epoch
         bint joining

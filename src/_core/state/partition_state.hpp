@@ -88,6 +88,9 @@ struct PartitionState {
   std::atomic<uint64_t> topic_id_high{0};
   std::atomic<uint64_t> topic_id_low{0};
 
+  // ---- written by whoever makes a commit, read anywhere
+  std::atomic<int64_t> asked_offset{OFFSET_INVALID};  // of the newest commit; INVALID: none since committed_offset was read
+
   // ---- N adds, A subtracts
   std::atomic<int64_t> undelivered_records{0};        // decoded, and not yet taken by the application
 
@@ -125,6 +128,12 @@ struct PartitionState {
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  // Whether a commit of this offset would change nothing: the newest commit was of it, and has been stored. While a commit
+  // of another offset is on its way, the latest stored offset says nothing.
+  bool is_committed(int64_t offset) const {
+    const int64_t asked = asked_offset.load();
+    return committed_offset.load() == offset && (asked == offset || asked == OFFSET_INVALID);
   }
   // Returns the new generation.
   uint64_t drop_fetched() { return decode_generation.fetch_add(1) + 1; }
