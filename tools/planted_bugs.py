@@ -50,6 +50,8 @@ BUGS = (
     Bug("a commit whose request was lost counts as stored", "managers/commit_request_manager",
         "self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)",
         "self._answer_rest(0, now_ms)"),
+    Bug("an offset that may be stored is forgotten when its commit has ended", "managers/commit_request_manager",
+        "if is_in_doubt(code) and not is_newest:", "if False:", ("classic",)),
     Bug("a held commit is not sent again under a newer epoch", "managers/commit_request_manager",
         "if queued.held and queued.ours[i] or self.membership.owns(offset.topic, offset.partition):", "if False:"),
     Bug("while commits keep a member from leaving it learns no newer epoch", "managers/consumer_heartbeat_manager",
@@ -139,6 +141,18 @@ BUGS = (
         "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
         test="tests/unit/managers/test_metadata_backoff.py::"
              "test_missing_topics_are_requested_with_growing_backoff"),
+    Bug("a commit that was reported as failed is sent", "managers/commit_request_manager",
+        "elif queued.deadlines[i] <= now_ms and queued.deadlines[i] < queued.deadline_ms:", "elif False:",
+        test="tests/unit/managers/test_commits_side_by_side.py::"
+             "test_a_commit_that_was_reported_as_failed_is_not_sent"),
+    Bug("a position counts as committed while a newer commit is on its way", "consumer/group_core",
+        "if offset >= 0 and not p.is_committed(offset):", "if offset >= 0 and offset != p.committed_offset.load():",
+        test="tests/unit/managers/test_commits_side_by_side.py::"
+             "test_a_stored_offset_that_goes_back_is_committed_while_a_newer_one_is_on_its_way"),
+    Bug("a commit made outside the group goes out as the member's", "managers/commit_request_manager",
+        "return not queued.as_member and self.sent.as_member", "return False",
+        test="tests/unit/managers/test_commits_side_by_side.py::"
+             "test_a_commit_from_before_subscribe_does_not_go_out_as_a_members"),
     Bug("asynchronous commits queue one by one", "managers/commit_request_manager",
         "        if plain:\n            queued = self.merging.join(",
         "        if False:\n            queued = self.merging.join(",

@@ -21,6 +21,9 @@ from .progress import AFTER_FAULTS_MS, HEALTHY_MS
 from .reader import Application, Broken, Reader, Where, warnings
 
 ABSENCES_EVERY = 16
+IMPATIENT_EVERY, IMPATIENT = 16, 5
+IMPATIENT_MS = 1500
+LOSSES = 0.2
 QUICK_TIMEOUT_MS = 3000
 LULLS = 0.15  # share of the histories with faults and quick timeouts in which the faults pause once
 LULL_MS = QUICK_TIMEOUT_MS + AFTER_FAULTS_MS + 4000
@@ -46,6 +49,8 @@ class History:
         self.simulation = Simulation(self.cluster)
         # Static members whose callbacks often outlast the rebalance timeout: they come back generations later.
         self.absences = protocol == "classic" and seed % ABSENCES_EVERY == 0
+        # commit(asynchronous=False) gives up before its request has an answer, and others of the same offsets go on.
+        self.impatient = protocol != "assign" and seed % IMPATIENT_EVERY == IMPATIENT
         self.applications: list[Application] = []
         self.numbers = itertools.count()
         self.planned: list[tuple[int, int, Callable[[], None]]] = []
@@ -123,6 +128,9 @@ class History:
                 "partition.assignment.strategy": chance.choice(ASSIGNORS)})
         else:
             self.cluster.use_consumer_protocol(6000, 1000)
+        if self.impatient and not self.calm:
+            self.common.update({"default.api.timeout.ms": IMPATIENT_MS, "enable.auto.commit": True,
+                                "auto.commit.interval.ms": 300, "enable.auto.offset.store": False})
         if self.absences:
             self.static, self.calm_callbacks = True, False
             self.max_poll_ms = 6000
@@ -157,6 +165,8 @@ class History:
             self.faults = {
                 "lose_request": level, "lose_response": level, "hang": level / 10, "slow": level, "refuse": level,
                 "throttle": level / 2, "evict_session": level, "spoil": level}
+            if self.impatient:
+                self.faults.update({"lose_response": LOSSES, "refuse": LOSSES})
             self.cluster.set_faults(**self.faults)
 
     def begin_lull(self) -> None:

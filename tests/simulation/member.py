@@ -106,7 +106,8 @@ class Member(Application):
             self.next_ms = max(self.next_ms, self.simulation.now_ms + pause)
 
     def disturb(self) -> int | None:
-        return self.disturb_with(self.chance.choice(self.history.deeds))
+        deeds = ["commit_sync"] if self.history.impatient and self.chance.random() < 0.8 else self.history.deeds
+        return self.disturb_with(self.chance.choice(deeds))
 
     def disturb_with(self, deed: str) -> int | None:
         try:
