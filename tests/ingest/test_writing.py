@@ -148,19 +148,23 @@ def test_rows_of_a_partition_that_are_a_row_group_do_not_wait(tmp_path: Path, mo
     assert pq.read_table(tmp_path / second.path)["a"].to_pylist() == [20_000] * 3 + [-1]
 
 
-def test_small_files_have_no_dictionary_of_values_that_do_not_repeat(tmp_path: Path):
+@pytest.mark.parametrize("codec", ["zstd", "snappy"])
+def test_small_files_have_no_dictionary_of_values_that_do_not_repeat(tmp_path: Path, codec: str):
+    """Nor of numbers if the codec finds them itself."""
     schema = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string()), ("half", pa.int64()),
-                        ("s", pa.struct([("b", pa.list_(pa.field("element", pa.int64())))]))])
+                        ("few", pa.int64()), ("s", pa.struct([("b", pa.list_(pa.field("element", pa.int64())))]))])
     rows = 8000
-    one = pa.RecordBatch.from_pylist([{"day": n % 2, "a": n, "text": f"{n % 50}", "half": n // 4, "s": {"b": [n % 9]}}
+    one = pa.RecordBatch.from_pylist([{"day": n % 2, "a": n, "text": f"{n % 50}", "half": n // 4,
+                                       "few": n % 5, "s": {"b": [n % 9]}}
                                       for n in range(rows)], schema=schema)
-    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", schema, FileOptions(), partition_by=("day",))
+    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", schema, FileOptions(codec=codec),
+                        partition_by=("day",))
     writer.write(one)
     for n, entry in enumerate(writer.close()):
         file = pq.ParquetFile(tmp_path / entry.path)
         group = file.metadata.row_group(0)
-        assert {group.column(k).path_in_schema: group.column(k).has_dictionary_page for k in range(4)} == {
-            "a": False, "text": True, "half": False, "s.b.list.element": True}
+        assert {group.column(k).path_in_schema: group.column(k).has_dictionary_page for k in range(5)} == {
+            "a": False, "text": True, "half": False, "few": codec == "snappy", "s.b.list.element": True}
         assert file.read().equals(pa.Table.from_batches([one.filter(pa.array([k % 2 == n for k in range(rows)]))]).drop(
             "day"))
 

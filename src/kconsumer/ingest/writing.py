@@ -45,6 +45,8 @@ _SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the disti
 # Of a column's values, for small and for large samples. With more distinct ones, a dictionary makes the column larger
 # and takes longer. In a larger file, they may repeat after the sample.
 _DISTINCT: Final = (0.4, 0.8)
+# They find repeated numbers themselves: dictionaries made small files 5 % larger, and cost time.
+_ENTROPY_CODERS: Final = ("zstd", "gzip", "brotli")
 _MAPPED_BYTES: Final = 16 << 20  # of rows read from the temporary file; then its pages no longer count as memory
 _DAYS: Final = (-719_162, 2_932_897)  # the first one of year 1 and of year 10,000, since 1970
 _DAY_US: Final = 86_400_000_000
@@ -157,6 +159,7 @@ class FileWriter:
         waiting: dict[_Values, pa.Table] = {}
         is_whole = last and self._spill.is_empty  # nothing of these partitions waits
         rows, parts = self._divided(gathered, sort=is_whole) if gathered else (self._file_schema.empty_table(), [])
+        row_bytes = rows.nbytes / max(rows.num_rows, 1)
         aside: list[_Part] = []
         for part in parts:
             values, start, count = part
@@ -168,7 +171,7 @@ class FileWriter:
                 waiting[values] = found
             elif values in self._spill:  # after its earlier rows: order is kept
                 aside.append(part)
-            elif self._is_large(found):
+            elif self._is_large(count * row_bytes):
                 self._write(values, found, is_sorted=False)
             else:
                 self._check_names(values)
@@ -215,9 +218,9 @@ class FileWriter:
             self._write(values, rows.slice(start, count), is_sorted=True)
             start += count
 
-    def _is_large(self, part: pa.Table) -> bool:
-        """Whether rows of a partition need not wait for others."""
-        return not self._sort_by and part.nbytes >= self._options.group_bytes // _GROUP_PARTS
+    def _is_large(self, size: float) -> bool:
+        """Whether so many bytes of a partition need not wait for others."""
+        return not self._sort_by and size >= self._options.group_bytes // _GROUP_PARTS
 
     def _divided(self, gathered: list[pa.RecordBatch], sort: bool) -> tuple[pa.Table, list[_Part]]:
         """Return the rows in the order of their combinations of partition values, without the partition columns.
@@ -324,7 +327,7 @@ class FileWriter:
         sink = self._target.fs.open_output_stream(self._target.path(name), buffer_size=_BUFFER_BYTES)
         self._names.append(name)
         if self._partition_by and self._dictionary is None and rows.num_rows >= _SAMPLE_ROWS[0]:
-            self._dictionary = _dictionary_columns(rows.slice(0, _SAMPLE_ROWS[1]))
+            self._dictionary = _dictionary_columns(rows.slice(0, _SAMPLE_ROWS[1]), self._options.codec)
         writer = pq.ParquetWriter(
             sink, self._file_schema, compression=self._options.codec,
             use_dictionary=True if self._dictionary is None else self._dictionary,
@@ -427,15 +430,16 @@ class _Spill:
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)  # lives as long as rows of it
         reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))
         stored = [reader.get_batch(number) for number in range(reader.num_record_batches)]  # not read yet
+        row_bytes = [batch.nbytes / max(batch.num_rows, 1) for batch in stored]
         touched = 0
         for values in dict.fromkeys([*self._parts, *more]):
             batches, held = [], 0
             if touched >= _MAPPED_BYTES:
                 mapped.madvise(mmap.MADV_DONTNEED)  # reading them again maps the pages again
                 touched = 0
-            for batch in self._batches(values, stored, more):
+            for batch, nbytes in self._batches(values, stored, row_bytes, more):
                 batches.append(batch)
-                held += batch.nbytes
+                held += nbytes
                 if held >= size:
                     yield values, pa.Table.from_batches(batches), held
                     touched += held
@@ -444,12 +448,13 @@ class _Spill:
                 yield values, pa.Table.from_batches(batches), held
                 touched += held
 
-    def _batches(self, values: _Values, stored: list[pa.RecordBatch], more: dict[_Values, pa.Table],
-                 ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, values: _Values, stored: list[pa.RecordBatch], row_bytes: list[float],
+                 more: dict[_Values, pa.Table]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """The rows of a partition, and about how many bytes they have: nbytes of a slice takes 20 µs."""
         for number, start, count in self._parts.get(values, ()):
-            yield stored[number].slice(start, count)
+            yield stored[number].slice(start, count), int(count * row_bytes[number])
         if values in more:
-            yield from more[values].to_batches()
+            yield from ((batch, batch.nbytes) for batch in more[values].to_batches())
 
     def close(self) -> None:
         """Remove the file. A map of it stays readable."""
@@ -463,14 +468,16 @@ def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
     return pa.table([column.combine_chunks().take(order) for column in rows.columns], rows.schema)
 
 
-def _dictionary_columns(sample: pa.Table) -> list[str] | bool:
+def _dictionary_columns(sample: pa.Table, codec: str) -> list[str] | bool:
     """Return the columns, as paths in the file, whose values repeat in a sample; True: all.
 
     Parquet's writer gives up a dictionary only once it has 1 MB, which small files never reach.
     """
-    most = _DISTINCT[sample.num_rows >= _SAMPLE_ROWS[1]] * sample.num_rows
-    distinct = {name for name in sample.column_names if not pa.types.is_nested(sample.schema.field(name).type)
-                and len(pc.unique(sample.column(name))) > most}
+    is_small = sample.num_rows < _SAMPLE_ROWS[1]
+    most = _DISTINCT[not is_small] * sample.num_rows
+    distinct = {field.name for field in sample.schema if not pa.types.is_nested(field.type) and (
+        (is_small and codec in _ENTROPY_CODERS and pa.types.is_primitive(field.type))
+        or len(pc.unique(sample.column(field.name))) > most)}
     if not distinct:
         return True
     empty = pa.BufferOutputStream()
