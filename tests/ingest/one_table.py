@@ -46,7 +46,7 @@ def options(cluster: EmbeddedCluster, name: str, path: Any, kind: str, catalog_f
         "metadata": ("offset",), "value": "json", "schema": "a INT", **more}
     if kind == "iceberg":
         given.setdefault("table", "space.rows")
-        given["catalog"] = catalog(catalog_folder or Path(path).parent)
+        given.setdefault("catalog", catalog(catalog_folder or Path(path).parent))
     return IngestOptions(**given)
 
 

@@ -91,6 +91,21 @@ def test_of_two_runs_at_once_one_is_fenced(tmp_path: Path):
     assert world.rows() == world.expected()
 
 
+def test_a_run_whose_table_is_renamed_does_not_commit_to_the_next_table_of_that_name(tmp_path: Path):
+    world = IcebergWorld(tmp_path / "table")
+    world.produce(0, 20)
+    first, second = world.process(), world.process()
+    while first.driver.step() is not State.COMMIT:
+        pass
+    first.table._catalog.rename_table("space.rows", "space.old")
+    while second.driver.step() is not State.COMMIT:  # both tables have one claim
+        pass
+    with pytest.raises(IngestError, match=r"the catalog has another table as space\.rows than at the start of this"):
+        first.to_end()
+    second.to_end()
+    assert world.rows() == world.expected()
+
+
 @pytest.mark.parametrize("act", ["claim", "commit"])
 def test_a_commit_on_a_stale_table_is_refused(tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch):
     """The check and the commit are two steps; the catalog must refuse what changed in between."""

@@ -62,6 +62,64 @@ def test_catalogs_with_tables_of_one_name_may_share_a_folder(cluster: EmbeddedCl
     assert [rows(tmp_path / "d", "iceberg", tmp_path / name).num_rows for name in ("one", "two")] == [1, 1]
 
 
+@pytest.mark.parametrize("act", ["rename", "drop", "working directory", "second catalog"])
+def test_iceberg_keeps_the_files_of_another_table_whose_name_or_catalog_is_the_same(
+    cluster: EmbeddedCluster, tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch
+):
+    from pyiceberg.catalog import load_catalog
+
+    def loaded(address: str) -> Any:
+        return load_catalog("test", type="sql", uri=address)
+
+    def run(address: str) -> None:
+        ingest(cluster, name, tmp_path / "d", "iceberg", catalog={"name": "test", "type": "sql", "uri": address})
+
+    name = topic(cluster, *({"a": n} for n in range(5)))
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    first = second = "sqlite:///catalog.db"
+    monkeypatch.chdir(tmp_path / "one")
+    run(first)
+    metadata, old = loaded(first).load_table("space.rows").metadata_location, "space.rows"
+    if act == "rename":
+        old = "space.old"
+        loaded(first).rename_table("space.rows", old)
+    elif act == "drop":
+        loaded(first).drop_table("space.rows")
+    elif act == "working directory":
+        monkeypatch.chdir(tmp_path / "two")
+    else:
+        second = "sqlite:///second.db"
+        loaded(second).create_namespace("space")
+        loaded(second).register_table("space.rows", metadata)
+        produce(cluster, name, {"a": 5})
+        run(first)  # the tables have one UUID, and from now on different files
+    run(second)
+    assert loaded(second).load_table("space.rows").scan().to_arrow().num_rows == 5 + (act == "second catalog")
+    monkeypatch.chdir(tmp_path / "one")
+    if act == "drop":
+        old = "space.old"
+        loaded(first).register_table(old, metadata)
+    assert loaded(first).load_table(old).scan().to_arrow().num_rows == 5 + (act == "second catalog")
+
+
+def test_iceberg_leaves_files_alone_that_former_releases_have_staged(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Their folder had no UUID: it may have files of several tables."""
+    name = topic(cluster, *({"a": n} for n in range(5)))
+    monkeypatch.setattr(IcebergTable, "staging", "kconsumer/kconsumer/space.rows-01234567")
+    ingest(cluster, name, tmp_path / "d", "iceberg")
+    monkeypatch.undo()
+    [committed] = files(tmp_path / "d")
+    uncommitted = committed.with_name("uncommitted-0.parquet")
+    uncommitted.write_bytes(b"")
+    produce(cluster, name, {"a": 5})
+    ingest(cluster, name, tmp_path / "d", "iceberg")
+    assert rows(tmp_path / "d", "iceberg").num_rows == 6
+    assert uncommitted.exists()
+
+
 # ---- dead letters
 
 def letter_options(folder: Path, **more: Any) -> dict[str, Any]:

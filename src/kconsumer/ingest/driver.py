@@ -130,7 +130,7 @@ class Driver:
         self._planner = planner
         self._clock = clock
         self._read = read
-        self._output = self._placed(output)
+        self._output = output
         self._renew = renew
         self._quiet = quiet
         self._interval = interval
@@ -260,7 +260,7 @@ class Driver:
     def _claim(self) -> State:
         schema = self._output.schema()
         table = self._table.prepare(schema, [column.name for column in self._output.partitions])
-        self._fit(self._output.fitted(table), missing(table, schema))
+        self._fit(self._placed(self._output.fitted(table)), missing(table, schema))
         self._table.claim(self.run, self._cluster)
         self._claimed = True
         self._number += 1
@@ -280,7 +280,7 @@ class Driver:
         if output is None:
             return False
         _log.info("%s: the values have a newer schema", self._table.name)
-        self._output, self._claimed = self._placed(output), False
+        self._output, self._claimed = output, False
         return True
 
     def _fit(self, output: Output, unwanted: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """IcebergTable: a table of an Iceberg catalog whose properties store the offsets.
 
-Owns: the folder `kconsumer/JOB/TABLE` at the path given, where tasks write; the table's property `kconsumer.JOB`.
-Threads: the driver's. Never: commits where another run of the job has committed since.
+Owns: the folder `kconsumer/JOB/TABLE-CATALOG-UUID` at the path given, where tasks write; the table's property
+`kconsumer.JOB`. Threads: the driver's. Never: commits where another run of the job has committed since; works on
+another table that has got the name.
 
 A commit is one transaction: a snapshot with the files, and the property with number, run and offsets. A claim appends a
 snapshot without files. Catalogs compare a commit's base snapshot, not properties. So two claims, or a claim and an
@@ -78,12 +79,19 @@ class IcebergTable:
         self._catalog = load_catalog(given.pop("name", "default"), **given)
         if storage.is_local:
             self._catalog.properties.setdefault("py-io-impl", f"{DurableFileIO.__module__}.{DurableFileIO.__name__}")
-        # Tables may share the path. The staged files of one are not to be taken for those of another.
-        self.staging = f"{_HOME}/{job}/{table}-{_catalog_id(self._catalog)}"
         self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._with_letters: dict[str, int] = {}  # by run: the number of its last commit with dead letters
         self._table: Any = None
         self._state = JobState()
+
+    @property
+    def staging(self) -> str:
+        """Tables may share the path: the staged files of one are not to be taken for those of another.
+
+        Names can be used again: after a rename or a drop, or in another folder with the relative address of a catalog.
+        The UUID tells such tables apart. The name and the catalog tell tables apart that began with the same metadata.
+        """
+        return f"{_HOME}/{self._job}/{self.name}-{_catalog_id(self._catalog)}-{self._table.metadata.table_uuid.hex}"
 
     # ---- the driver's calls
 
@@ -137,10 +145,10 @@ class IcebergTable:
     def orphans(self) -> list[str]:
         """Files of earlier runs and compactions that no snapshot has, by their unique names. 1. The files are listed.
         2. The lease of a dead compaction is revoked. 3. The table is read."""
-        found = [name for name, _ in self.storage.open().files(self.staging)]
-        letters = [] if self._letters is None else self._letters.staged()
         if self._table is None:
             return []
+        found = [name for name, _ in self.storage.open().files(self.staging)]
+        letters = [] if self._letters is None else self._letters.staged()
         self._revoke_lease(found)
         run, lease = self._read_state().run, lease_of(self._table)
         used = [f"{self.staging}/{run}/", *([] if lease is None else [f"{leases.folder_of(self.staging, lease.id)}/"])]
@@ -209,7 +217,11 @@ class IcebergTable:
         return names | {unquote(name) for name in names}
 
     def _refresh(self) -> None:
-        self._table = self._catalog.load_table(self.name)
+        found = self._catalog.load_table(self.name)
+        if found.metadata.table_uuid != self._table.metadata.table_uuid:
+            raise IngestError(f"the catalog has another table as {self.name} than at the start of this run: it was "
+                              "renamed, or dropped and created again; run the job again")
+        self._table = found
 
     def _load(self) -> Any:
         """Return the table in its newest state; its commits fail if another writer was faster."""
@@ -301,7 +313,7 @@ class IcebergTable:
         except (TableAlreadyExistsError, CommitFailedException):  # another run was quicker, which the claim finds out
             if not self._catalog.table_exists(self.name):
                 raise
-        self._refresh()
+        self._table = self._catalog.load_table(self.name)
 
     def _wanted_spec(self) -> list[tuple[str, Any, str]]:
         """For each partition: the column, the transform, the name."""

@@ -29,7 +29,7 @@ class Table(Protocol):
 
     @property
     def staging(self) -> str:
-        """The folder in the storage that tasks write to."""
+        """The folder in the storage that tasks write to; after prepare()."""
 
     def open(self) -> JobState:
         """The state of the job, after the files of its last commit are there for readers.
