@@ -171,6 +171,17 @@ def test_an_unexpected_hint_is_left_to_deltalake(
     assert transactions(Storage(str(tmp_path)).open(), found.version(), found.metadata().configuration) is None
 
 
+@pytest.mark.parametrize("hint", ["", "{", "{}", "[]", "null", '{"version": "3"}', '{"version": 99, "parts": "x"}',
+                                  '{"version": 99, "v2Checkpoint": null}', b"\xff"])
+def test_a_broken_hint_does_not_end_the_job(writer: DeltaTable, tmp_path: Path, hint: str | bytes):
+    """After a power failure, it may be empty. Readers do without it."""
+    (log(tmp_path) / "_last_checkpoint").write_bytes(hint if isinstance(hint, bytes) else hint.encode())
+    writer.commit(Commit(progress(16)))
+    found = table(tmp_path)
+    assert found.open().progress.offsets == progress(16).offsets
+    found.claim(2, "c")
+
+
 def test_the_newest_commit_counts_even_if_its_version_is_lower(tmp_path: Path):
     from deltalake.transaction import CommitProperties, Transaction
 

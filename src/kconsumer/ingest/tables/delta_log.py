@@ -71,9 +71,14 @@ def sync_log(folder: Folder, first: int, last: int) -> None:
     """
     folder.sync([f"_delta_log/{version:020d}.json" for version in range(first, last + 1)])
     if folder.exists(_HINT):
-        hint = json.loads(folder.read(_HINT))
-        if hint["version"] >= first:
-            folder.sync(_checkpoint_files(hint))
+        data = folder.read(_HINT)
+        try:
+            hint = json.loads(data)
+            checkpoint = _checkpoint_files(hint) if hint["version"] >= first else []
+        except (ValueError, LookupError, TypeError):  # readers do without it
+            return
+        if checkpoint:
+            folder.sync(checkpoint)
             folder.sync([_HINT])
 
 
