@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,6 +248,52 @@ def test_a_table_with_rules_for_writers_is_refused(
     deltalake.DeltaTable.create(str(tmp_path), pa.schema([*SCHEMA, field]), configuration=configuration)
     with pytest.raises(IngestError, match=f"{message}.*, which kconsumer cannot write: remove it, or give another"):
         table_opened(tmp_path).prepare(SCHEMA, [])
+
+
+RETENTION = "delta.setTransactionRetentionDuration"
+
+
+def expire(path: Path, interval: str) -> Any:
+    """Let the transactions of a table expire."""
+    found = deltalake.DeltaTable(str(path))
+    found.alter.set_table_properties({RETENTION: f"interval {interval}"}, raise_if_not_exists=False)
+    return found
+
+
+@pytest.mark.parametrize("act", ["open", "prepare", "claim", "commit", "compact", "orphans"])
+def test_a_table_whose_transactions_expire_is_refused(world: DeltaWorld, act: str):
+    """Without its offsets, the job would write all records again."""
+    world.produce(0, 9)
+    world.finish()
+    found = table_opened(world.folder)
+    if act == "commit":
+        found.prepare(SCHEMA, [])
+        found.claim(9, "cluster")
+    expire(world.folder, "30 days")
+    found._delta.update_incremental()
+    acts: dict[str, Callable[[], Any]] = {
+        "open": table(world.folder).open, "prepare": lambda: found.prepare(SCHEMA, []),
+        "claim": lambda: found.claim(9, "cluster"), "commit": lambda: found.commit(Commit(Progress({("t", 0): 10}))),
+        "compact": lambda: found.compact(1 << 20), "orphans": found.orphans}
+    with pytest.raises(IngestError, match=rf"has the property {RETENTION}, so the .* remove it \(ALTER TABLE … UNSET"):
+        acts[act]()
+
+
+def test_a_table_that_has_lost_its_offsets_is_refused(world: DeltaWorld):
+    """A checkpoint has left the expired transactions out, and then the property was removed."""
+    world.produce(0, 9)
+    world.finish()
+    expired = expire(world.folder, "0 seconds")
+    time.sleep(0.01)
+    expired.create_checkpoint()
+    log = world.folder / "_delta_log"
+    newest = deltalake.DeltaTable(str(world.folder)).version()
+    changed = next(action for action in map(json.loads, (log / f"{newest:020d}.json").read_text().splitlines())
+                   if "metaData" in action)
+    del changed["metaData"]["configuration"][RETENTION]
+    (log / f"{newest + 1:020d}.json").write_text(json.dumps(changed) + "\n")
+    with pytest.raises(IngestError, match=r"has lost the offsets of job 'job': they have expired"):
+        table(world.folder).open()
 
 
 def test_a_table_with_a_constraint_is_refused(tmp_path: Path):

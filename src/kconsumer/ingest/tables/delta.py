@@ -36,7 +36,7 @@ from kconsumer.ingest.tables.delta_compaction import (
     revoke,
     transact,
 )
-from kconsumer.ingest.tables.delta_log import sync_log, transactions
+from kconsumer.ingest.tables.delta_log import RETENTION, sync_log, transactions
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
@@ -101,6 +101,7 @@ class DeltaTable:
 
         if deltalake.DeltaTable.is_deltatable(self._uri, self._storage_options):
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+            self._check_retention()
             self._state = self._read_state()
         return self._state
 
@@ -170,6 +171,7 @@ class DeltaTable:
             return []
         self._delta.update_incremental()
         self._revoke_lease(found)
+        self._check_retention()
         run = self._delta.transaction_version(f"{self._app}/run") or 0
         used = (f"{self.staging}/{run}/", f"{leases.folder_of(self.staging, lease_of(self._delta))}/")
         old = [name for name in found if not name.startswith(used)]
@@ -224,6 +226,9 @@ class DeltaTable:
         number = self._delta.transaction_version(self._app) or 0
         run = self._delta.transaction_version(f"{self._app}/run") or 0
         self._known = json.loads(self._delta.metadata().configuration.get(self._property, "{}"))
+        if not number and self._known.get("topics"):  # a claim comes before the first topic
+            raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: they have expired, by the "
+                              f"property {RETENTION}; start another job at the last offsets")
         gone_places = {(topic, partition) for topic, partition in self._known.get("gone", [])}
         offsets: Offsets = {}
         gone: Offsets = {}
@@ -343,6 +348,7 @@ class DeltaTable:
         self._synced = newest
 
     def _check(self, number: int) -> None:
+        self._check_retention()
         if (self._delta.transaction_version(self._app) or 0) != number:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
@@ -381,8 +387,17 @@ class DeltaTable:
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
         self._sync_log()
 
+    def _check_retention(self) -> None:
+        """Raise IngestError if the job's offsets would expire: records would be written twice."""
+        if RETENTION in self._delta.metadata().configuration:
+            raise IngestError(
+                f"{self.name} has the property {RETENTION}, so the offsets of the job expire, which are transactions "
+                f"of the table: remove it (ALTER TABLE … UNSET TBLPROPERTIES ('{RETENTION}')), and if offsets have "
+                "expired already, start another job at the last ones")
+
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""
+        self._check_retention()
         settings = self._delta.metadata().configuration
         said = None
         if settings.get("delta.columnMapping.mode", "none") != "none":

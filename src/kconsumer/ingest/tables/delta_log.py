@@ -22,7 +22,7 @@ from kconsumer.ingest.folder import Folder
 
 _log = logging.getLogger("kconsumer.ingest")
 
-_RETENTION: Final = "delta.setTransactionRetentionDuration"  # with it, old transactions do not count
+RETENTION: Final = "delta.setTransactionRetentionDuration"  # with it, old transactions do not count
 _HINT: Final = "_delta_log/_last_checkpoint"
 _COMMITS: Final = 1000  # commits after a checkpoint; writers make one every 10 or 100
 _READERS: Final = 8
@@ -36,7 +36,7 @@ def transactions(folder: Folder, version: int, configuration: dict[str, str]) ->
         version: the table's version.
         configuration: the table's properties at that version.
     """
-    if _RETENTION in configuration:
+    if RETENTION in configuration:
         return None
     try:
         return _read(folder, version)
