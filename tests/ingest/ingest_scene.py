@@ -155,7 +155,7 @@ class Process:
         folder.make(task.output.folder)
         ending = "parquet.staged" if task.staged else "parquet"
         self.files = getattr(self, "files", 0) + 1
-        name = f"{task.output.folder}/{self.driver.run}-{self.files}.{ending}"
+        name = f"{task.output.folder}/{task.output.prefix}{self.driver.run}-{self.files}.{ending}"
         table = pa.table({"partition": [p for p, _ in rows], "offset": [n for _, n in rows]}, schema=SCHEMA)
         data = pa.BufferOutputStream()
         pq.write_table(table, data)

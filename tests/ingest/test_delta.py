@@ -18,6 +18,7 @@ from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, JobState
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables import delta_log, leases
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ranges.offsets import Progress
@@ -159,6 +160,59 @@ def test_files_of_old_versions_are_not_orphans(world: DeltaWorld):
     assert not names & {name.rpartition("/")[2] for name in found.orphans()}
     world.finish()
     assert found.orphans() == []
+
+
+@pytest.mark.parametrize("what", ["a clock that is ahead", "tombstones that have expired", "a log that was cleaned up"])
+def test_replaced_files_are_not_orphans_whatever_deltalake_still_knows_of_them(
+    world: DeltaWorld, what: str, monkeypatch: pytest.MonkeyPatch
+):
+    world.produce(1, 30)
+    world.finish()
+    names = {path.name for path in world.visible()}
+    if what == "a clock that is ahead":
+        real = leases.milliseconds()
+        monkeypatch.setattr(leases, "milliseconds", lambda: real + 3_600_000)
+    else:
+        deltalake.DeltaTable(str(world.folder)).alter.set_table_properties(
+            {"delta.deletedFileRetentionDuration": "interval 0 seconds"}, raise_if_not_exists=False)
+    assert table_opened(world.folder).compact(1 << 20) == len(names)
+    monkeypatch.undo()
+    if what != "a clock that is ahead":
+        time.sleep(0.01)
+        deltalake.DeltaTable(str(world.folder)).create_checkpoint()
+    if what == "a log that was cleaned up":
+        for entry in sorted((world.folder / "_delta_log").glob("*.json"))[:-1]:
+            entry.unlink()
+    killed = world.process()
+    world.produce(1, 30)
+    while killed.driver.step() is not State.COMMIT:
+        pass
+    uncommitted = {path.name for path in (world.folder / "kconsumer").rglob("*.parquet")} - names - {
+        path.name for path in world.visible()}
+    assert uncommitted
+    world.finish()
+    there = {path.name for path in world.folder.rglob("*.parquet")}
+    assert names <= there
+    assert not uncommitted & there
+
+
+def test_files_before_too_many_commits_and_files_without_a_version_stay(
+    world: DeltaWorld, monkeypatch: pytest.MonkeyPatch
+):
+    """The first are left to Delta's own VACUUM; former releases have written the second."""
+    world.produce(1, 30)
+    world.finish()
+    staging = world.folder / "kconsumer/job/1"
+    for name in ("v2-x-0.parquet", "0123-0.parquet", "v99-y-0.parquet"):
+        (staging / name).write_bytes(b"")
+    assert deltalake.DeltaTable(str(world.folder)).version() > 4
+    monkeypatch.setattr(delta_log, "_COMMITS", 1)
+    world.finish()
+    assert table_opened(world.folder).orphans() == []
+    monkeypatch.undo()
+    claimed = table_opened(world.folder)
+    claimed.claim(99, "cluster")
+    assert claimed.orphans() == ["kconsumer/job/1/v2-x-0.parquet"]
 
 
 def test_a_recreated_topic_is_known_by_its_id_until_the_new_one_has_offsets(tmp_path: Path):

@@ -243,7 +243,8 @@ class Driver:
         if not ranges and end == self._progress and not self._unwritten:
             return State.DONE if self._interval is None else State.WAIT
         packed = pack(ranges, self._runner.parallelism)
-        tasks = tuple(Task(found, self._read, self._output, self._staged) for found in packed)
+        output = self._placed(self._output) if self._claimed else self._output  # else the claim does it
+        tasks = tuple(Task(found, self._read, output, self._staged) for found in packed)
         lag = sum(max(at - end.offsets.get(place, at), 0) for place, at in latest.offsets.items())
         if not tasks and not self._unwritten and self._is_only_ids(end):
             self._progress = end  # a later run finds the same
@@ -271,7 +272,7 @@ class Driver:
         return State.RUN
 
     def _placed(self, output: Output) -> Output:
-        return replace(output, folder=f"{self._table.staging}/{self.run}",
+        return replace(output, folder=f"{self._table.staging}/{self.run}", prefix=self._table.prefix,
                        letters_folder=f"_kconsumer/{self._name}/staged/{self.run}")
 
     def _is_renewed(self) -> bool:

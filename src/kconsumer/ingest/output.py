@@ -93,6 +93,7 @@ class Output:
     folder: str  #: the folder in the storage for the files
     letters: Storage | None = None
     letters_folder: str = ""
+    prefix: str = ""  #: of the files' names
     flatten: bool = True  #: the fields of the value are columns of the table
     partitions: tuple[PartitionColumn, ...] = ()
     files: FileOptions = FileOptions()

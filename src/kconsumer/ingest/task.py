@@ -69,8 +69,8 @@ class _TaskRun:
         self._names = {name: given for name, given in output.metadata}
         ending = "parquet.staged" if task.staged else "parquet"
         attempt = uuid.uuid4().hex
-        self._files = FileWriter(output.storage, output.folder, f"{attempt}-%d.{ending}", self._schema, output.files,
-                                 partition_by=[column.name for column in output.partitions],
+        self._files = FileWriter(output.storage, output.folder, f"{output.prefix}{attempt}-%d.{ending}", self._schema,
+                                 output.files, partition_by=[column.name for column in output.partitions],
                                  columns=output.schema().names if output.hidden_partitions else None,
                                  folders=not task.staged and not output.hidden_partitions,
                                  named=not output.hidden_partitions)

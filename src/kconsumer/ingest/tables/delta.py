@@ -36,7 +36,7 @@ from kconsumer.ingest.tables.delta_compaction import (
     revoke,
     transact,
 )
-from kconsumer.ingest.tables.delta_log import RETENTION, sync_log, transactions
+from kconsumer.ingest.tables.delta_log import RETENTION, never_added, prefix, sync_log, transactions
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
@@ -93,6 +93,10 @@ class DeltaTable:
     @property
     def name(self) -> str:
         return self.storage.uri
+
+    @property
+    def prefix(self) -> str:
+        return prefix(self._delta.version())
 
     # ---- the driver's calls
 
@@ -160,10 +164,10 @@ class DeltaTable:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs and compactions that the log does not know, by their unique names.
+        """Files of earlier runs and compactions that were never committed, by their unique names.
 
         1. List the files. 2. Revoke the lease of a dead compaction. 3. Read the current run and the current and former
-        files from the log.
+        files from the log. A file that was committed once is never among them: see never_added().
         """
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
@@ -178,15 +182,16 @@ class DeltaTable:
         if old:
             known = self._known_names()
             old = [name for name in old if name.rpartition("/")[2] not in known]
+            old = never_added(self.storage.open(), self._delta.version(), old)
         if self._letters is not None:
             old += [f"dead letters: {name}" for name in self._letters.orphans(self._delta.metadata().id, run, letters)]
         return old
 
     def _known_names(self) -> set[str]:
-        """The last parts of the paths of all files that the log has, or had.
+        """The last parts of the paths of the table's files and of most former ones, without a look at old commits.
 
         A path can be spelled in many ways (links, escapes, schemes), a name is a UUID. Files that another commit has
-        removed belong to older versions, until they are vacuumed.
+        removed belong to older versions, until they are vacuumed. deltalake does not list all of them.
         """
         paths = [*self._delta.file_uris(),
                  *self._delta.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)]

@@ -31,6 +31,7 @@ from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.schemas import conformed
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables import leases, small_files
+from kconsumer.ingest.tables.delta_log import prefix
 from kconsumer.ingest.writing import FileWriter, value_text
 
 LEASE: Final = "kconsumer/compaction"
@@ -207,7 +208,8 @@ class Compaction:
         """Write one file with the rows of several ones."""
         folder = self._storage.open()
         place = [leases.folder_of(self._staging, self._lease), *partition_folders(files[0].partition)]
-        writer = FileWriter(self._storage, "/".join(place), f"{uuid.uuid4().hex}-%d.parquet", self._columns,
+        name = f"{prefix(self._delta.version())}{uuid.uuid4().hex}-%d.parquet"
+        writer = FileWriter(self._storage, "/".join(place), name, self._columns,
                             FileOptions(self._codec, target_bytes=1 << 62))
         try:
             for file in files:

@@ -1,7 +1,8 @@
-"""Application transactions of a Delta table, all of them in one pass over its log.
+"""The log of a Delta table: all its transactions in one pass, the files that it never had, and fsync.
 
-Owns: transactions(). Threads: the driver's. Never: guesses. If the log has another form than expected here, the answer
-is None, and the caller asks deltalake for one transaction after the other, which takes milliseconds for each.
+Owns: transactions(), prefix(), never_added(), sync_log(). Threads: the driver's. Never: guesses. If the log has another
+form than transactions() expects, the answer is None, and the caller asks deltalake for one transaction after the other,
+which takes milliseconds for each.
 
 The transactions of version V are those of a checkpoint C, and of the commits C + 1 … V; of an application the newest
 one counts. The file `_last_checkpoint` names a complete checkpoint; it may be an old one, which makes no difference as
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
@@ -26,6 +29,7 @@ RETENTION: Final = "delta.setTransactionRetentionDuration"  # with it, old trans
 _HINT: Final = "_delta_log/_last_checkpoint"
 _COMMITS: Final = 1000  # commits after a checkpoint; writers make one every 10 or 100
 _READERS: Final = 8
+_PREFIX: Final = re.compile(r"v(\d+)-")
 
 
 def transactions(folder: Folder, version: int, configuration: dict[str, str]) -> dict[str, int] | None:
@@ -61,6 +65,49 @@ def _read(folder: Folder, version: int) -> dict[str, int] | None:
         for data in pool.map(folder.read, (f"_delta_log/{n:020d}.json" for n in range(first, version + 1))):
             found.update(_of_commit(data))
     return found
+
+
+def prefix(version: int) -> str:
+    """Return the start of the names of files that are written while this is the newest version."""
+    return f"v{version}-"
+
+
+def never_added(folder: Folder, newest: int, names: Sequence[str]) -> list[str]:
+    """Return the files that no commit has ever added, by their unique names.
+
+    The name of a file has the version before it was written (prefix()), so only a later commit can have added it. All
+    of these commits are read. Tombstones cannot tell it: clocks decide when they expire, and checkpoints drop them.
+    Files stay if their name has no version, if too many commits follow it, or if the log lacks one of these.
+
+    Args:
+        folder: the table's folder.
+        newest: the table's version, which was read after the names were listed.
+        names: files of earlier runs and compactions, which cannot commit any more.
+    """
+    found = {name: int(match[1]) for name in names if (match := _PREFIX.match(name.rpartition("/")[2]))}
+    recent = {name: at for name, at in found.items() if newest - _COMMITS <= at <= newest}
+    if not recent:
+        return []
+    added: set[str] = set()
+    first = min(recent.values()) + 1
+    versions = range(first, newest + 1)
+    with ThreadPoolExecutor(_READERS) as pool:
+        for version, more in zip(versions, pool.map(lambda n: _added(folder, n), versions), strict=True):
+            if more is None:
+                first = version + 1
+            else:
+                added |= more
+    return [name for name, at in recent.items() if at + 1 >= first and name.rpartition("/")[2] not in added]
+
+
+def _added(folder: Folder, version: int) -> set[str] | None:
+    """The last parts of the paths of the files that a commit adds; None: its entry is missing or broken."""
+    try:
+        lines = [line for line in folder.read(f"_delta_log/{version:020d}.json").splitlines() if b'"add"' in line]
+        actions = [json.loads(line).get("add") for line in lines]
+        return {unquote(action["path"]).rpartition("/")[2] for action in actions if action is not None}
+    except (FileNotFoundError, ValueError, LookupError, AttributeError, TypeError):
+        return None
 
 
 def sync_log(folder: Folder, first: int, last: int) -> None:

@@ -81,6 +81,7 @@ class IcebergTable:
             self._catalog.properties.setdefault("py-io-impl", f"{DurableFileIO.__module__}.{DurableFileIO.__name__}")
         self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._with_letters: dict[str, int] = {}  # by run: the number of its last commit with dead letters
+        self.prefix = ""
         self._table: Any = None
         self._state = JobState()
 

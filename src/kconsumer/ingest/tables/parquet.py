@@ -84,6 +84,7 @@ class ParquetTable:
         self._letter_table = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._home = f"{_HOME}/{job}"
         self.staging = f"{self._home}/staged"
+        self.prefix = ""
         self._state = JobState()
         self._schema: str | None = None
         self._id = uuid.uuid4().hex

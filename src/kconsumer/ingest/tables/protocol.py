@@ -31,6 +31,10 @@ class Table(Protocol):
     def staging(self) -> str:
         """The folder in the storage that tasks write to; after prepare()."""
 
+    @property
+    def prefix(self) -> str:
+        """The start of the names of files that tasks write from now on, until the next commit; after prepare()."""
+
     def open(self) -> JobState:
         """The state of the job, after the files of its last commit are there for readers.
 
