@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,51 @@ def test_a_broken_hint_does_not_end_the_job(writer: DeltaTable, tmp_path: Path, 
     found = table(tmp_path)
     assert found.open().progress.offsets == progress(16).offsets
     found.claim(2, "c")
+
+
+def not_synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[str]]:
+    """Returns the entries of the log that no fsync has reached."""
+    synced: set[str] = set()
+    monkeypatch.setattr("os.fsync", lambda found: synced.add(Path(os.readlink(f"/proc/self/fd/{found}")).name))
+    return lambda: {entry.name for entry in log(path).glob("*.json")} - synced
+
+
+def test_entries_are_on_the_disk_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Reading takes its time, in which the power could fail."""
+    left = not_synced(tmp_path, monkeypatch)
+    found: list[set[str]] = []
+    update = deltalake.DeltaTable.update_incremental
+    monkeypatch.setattr(deltalake.DeltaTable, "update_incremental",
+                        lambda self: (found.append(left()), update(self)) and None)
+    made = table(tmp_path)
+    made.open()
+    made.prepare(pa.schema([("a", pa.int32())]), [])
+    made.claim(1, "c")
+    for at in (10, 11):
+        made.commit(Commit(progress(at)))
+        deltalake.DeltaTable(str(tmp_path)).alter.set_table_name(f"{at}")  # another writer
+    assert len(found) >= 4
+    assert not any(found)
+
+
+def test_a_table_that_another_run_has_created_is_on_the_disk_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    left = not_synced(tmp_path, monkeypatch)
+    create, start = deltalake.DeltaTable.create, deltalake.DeltaTable.__init__
+    found: list[set[str]] = []
+
+    def by_another_run(*arguments: Any, **more: Any) -> None:
+        create(*arguments, **more)
+        monkeypatch.setattr(deltalake.DeltaTable, "__init__",
+                            lambda *arguments, **more: (found.append(left()), start(*arguments, **more)) and None)
+        raise deltalake.exceptions.DeltaError("exists")
+
+    monkeypatch.setattr(deltalake.DeltaTable, "create", by_another_run)
+    made = table(tmp_path)
+    made.open()
+    made.prepare(pa.schema([("a", pa.int32())]), [])
+    assert found == [set()]
 
 
 def test_the_newest_commit_counts_even_if_its_version_is_lower(tmp_path: Path):

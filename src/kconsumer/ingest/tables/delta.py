@@ -332,25 +332,25 @@ class DeltaTable:
         from deltalake.exceptions import CommitFailedError
 
         for left in reversed(range(_ATTEMPTS)):
+            failed: CommitFailedError | None = None
             try:
                 act()
             except CommitFailedError as error:
-                self._delta.update_incremental()
-                if not done():
-                    if not left:
-                        raise IngestError(f"cannot commit to {self.name}: {error}") from error
-                    continue
-            self._delta.update_incremental()
+                failed = error
             self._sync_log()
-            return
+            self._delta.update_incremental()
+            if failed is None or done():
+                return
+            if not left:
+                raise IngestError(f"cannot commit to {self.name}: {failed}") from failed
 
     def _sync_log(self) -> None:
+        """Make new entries of the log outlast a power failure, before they are read: that takes its time."""
         if not self.storage.is_local:
             return
-        newest = self._delta.version()
-        first = max(0, newest - _UNSYNCED) if self._synced is None else self._synced + 1
-        sync_log(self.storage.open(), first, newest)
-        self._synced = newest
+        known = -1 if self._delta is None else self._delta.version()
+        first = max(0, known - _UNSYNCED) if self._synced is None else self._synced + 1
+        self._synced = sync_log(self.storage.open(), first, known)
 
     def _check(self, number: int) -> None:
         self._check_retention()
@@ -389,6 +389,7 @@ class DeltaTable:
             self._delta = deltalake.DeltaTable.create(
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
         except DeltaError:  # another run was faster: the claim detects it
+            self._sync_log()
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
         self._sync_log()
 

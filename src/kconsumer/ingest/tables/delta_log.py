@@ -110,12 +110,15 @@ def _added(folder: Folder, version: int) -> set[str] | None:
         return None
 
 
-def sync_log(folder: Folder, first: int, last: int) -> None:
-    """Make the log of a local table outlast a power failure: these versions, and the newest checkpoint if it is of one.
+def sync_log(folder: Folder, first: int, last: int) -> int:
+    """Make the log of a local table outlast a power failure: these versions, the following ones, and the newest
+    checkpoint if it is of one of them. Return the newest version.
 
     deltalake leaves it to the operating system. Then the name of a file may outlast its content, which readers of the
     table take for an error.
     """
+    while folder.exists(f"_delta_log/{last + 1:020d}.json"):
+        last += 1
     folder.sync([f"_delta_log/{version:020d}.json" for version in range(first, last + 1)])
     if folder.exists(_HINT):
         data = folder.read(_HINT)
@@ -123,10 +126,11 @@ def sync_log(folder: Folder, first: int, last: int) -> None:
             hint = json.loads(data)
             checkpoint = _checkpoint_files(hint) if hint["version"] >= first else []
         except (ValueError, LookupError, TypeError):  # readers do without it
-            return
+            checkpoint = []
         if checkpoint:
             folder.sync(checkpoint)
             folder.sync([_HINT])
+    return last
 
 
 def _checkpoint_files(hint: dict[str, Any]) -> list[str]:
