@@ -76,8 +76,8 @@ def never_added(folder: Folder, newest: int, names: Sequence[str]) -> list[str]:
     """Return the files that no commit has ever added, by their unique names.
 
     The name of a file has the version before it was written (prefix()), so only a later commit can have added it. All
-    of these commits are read. Tombstones cannot tell it: clocks decide when they expire, and checkpoints drop them.
-    Files stay if their name has no version, if too many commits follow it, or if the log lacks one of these.
+    of these commits are read. Tombstones are not enough: clocks decide when they expire, and checkpoints drop
+    them. Files stay if their name has no version, if too many commits follow it, or if the log lacks one of these.
 
     Args:
         folder: the table's folder.
