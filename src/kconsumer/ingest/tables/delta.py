@@ -232,8 +232,9 @@ class DeltaTable:
         run = self._delta.transaction_version(f"{self._app}/run") or 0
         self._known = json.loads(self._delta.metadata().configuration.get(self._property, "{}"))
         if not number and self._known.get("topics"):  # a claim comes before the first topic
-            raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: they have expired, by the "
-                              f"property {RETENTION}; start another job at the last offsets")
+            raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: they have expired by the "
+                              f"property {RETENTION}, or the table is a shallow clone; start another job at the "
+                              "last offsets")
         gone_places = {(topic, partition) for topic, partition in self._known.get("gone", [])}
         offsets: Offsets = {}
         gone: Offsets = {}
