@@ -309,12 +309,24 @@ class Driver:
         if [task.ranges for task in plan.tasks] != [result.ranges for result in results]:
             raise IngestError("the results of the tasks do not match the plan: nothing is committed")
 
+    def _check_files(self, commit: Commit) -> None:
+        """Check that the files of the tasks are there: a commit without them would lose their records."""
+        try:
+            self._table.storage.check_written(commit.files)
+            if self._output.letters is not None:
+                self._output.letters.check_written(commit.dead_letters)
+        except IngestError:
+            self._table.claim(self.run, self._cluster)  # fails after another run's claim, which removes these files
+            raise
+
     def _commit(self) -> State:
         plan = self._planned()
-        self._table.commit(Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
-                                  tuple(entry for result in self._results for entry in result.dead_letters)))
+        commit = Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
+                        tuple(entry for result in self._results for entry in result.dead_letters))
+        self._check_files(commit)
+        self._table.commit(commit)
         if self._quiet is not None:
-            self._quiet.committed([entry for result in self._results for entry in result.files])
+            self._quiet.committed(commit.files)
         self._progress, self._unwritten = plan.end, False
         self._number += 1
         self._report(plan)

@@ -6,11 +6,12 @@ Threads: any; immutable. Never: opens a connection.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from kconsumer.config.values import configuration_error
@@ -82,6 +83,7 @@ class IngestOptions:
     commit_group: str | None = None  #: consumer group to which the progress is committed
 
     _newest: str | None = field(default=None, init=False, repr=False, compare=False)
+    _folders: Mapping[str, Storage] = field(default_factory=dict, init=False, repr=False, compare=False)  # by option
 
     def __post_init__(self) -> None:
         for own in fields(self):
@@ -95,6 +97,11 @@ class IngestOptions:
                 raise configuration_error(f"invalid topic {topic!r}")
         if not os.fspath(self.path).strip():
             raise configuration_error("path is missing: set the table's path")
+        # Once: the process may change its working directory, and the tasks have others.
+        object.__setattr__(self, "_folders", {
+            option: Storage(os.fspath(folder), tuple(self.storage.items())).resolved() for option, folder in (
+                ("path", self.path), ("dead_letters", self.dead_letters), ("take_over", self.take_over))
+            if folder is not None})
         if self.format == "iceberg" and self.table is None:
             raise configuration_error("format iceberg needs a table: set table (--table) to NAMESPACE.NAME")
         if self.format != "iceberg" and (self.table is not None or self.catalog):
@@ -209,7 +216,7 @@ class IngestOptions:
         newest = self._ask_newest(SchemaRegistry(dict(self.registry)))
         if newest == self._newest:
             return None
-        found = replace(self)
+        found = copy.copy(self)
         object.__setattr__(found, "_newest", newest)
         return found
 
@@ -230,20 +237,17 @@ class IngestOptions:
 
     def target(self) -> Storage:
         """Return the table's folder."""
-        return self._storage(self.path)
-
-    def _storage(self, path: str | os.PathLike[str]) -> Storage:
-        return Storage(os.fspath(path), tuple(self.storage.items()))
+        return self._folders["path"]
 
     def letters(self) -> Storage | None:
         """Return the folder of dead letters."""
-        return None if self.dead_letters is None else self._storage(self.dead_letters)
+        return self._folders.get("dead_letters")
 
     def inheritance(self) -> TakeOver | None:
         """Return the checkpoint to take over."""
         if self.take_over is None:
             return None
-        return TakeOver(self._storage(self.take_over), self.topics, self.pattern, f"job {self.job} of {self.name}")
+        return TakeOver(self._folders["take_over"], self.topics, self.pattern, f"job {self.job} of {self.name}")
 
     @property
     def name(self) -> str:

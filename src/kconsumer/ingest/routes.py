@@ -6,7 +6,6 @@ Owns: Routes, and the checks across tables. Threads: the caller's thread. Never:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,6 +15,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.ingestion import SystemClock, driver_of, table_of
 from kconsumer.ingest.options import IngestOptions
 from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.protocol import remove_orphans
 from kconsumer.ingest.turns import Turns
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
@@ -126,11 +126,12 @@ def _check(routes: Sequence[IngestOptions]) -> None:
     tables: set[str] = set()
     letters: set[str] = set()
     for options in routes:
-        where = f"table {options.table}" if options.table is not None else _folder(options.path)
+        where = f"table {options.table}" if options.table is not None else _folder(options.target())
         if where in tables:
             raise configuration_error(f"two routes write to {options.name}: use one route for both topics")
         tables.add(where)
-        folder = None if options.dead_letters is None else _folder(options.dead_letters)
+        letter_folder = options.letters()
+        folder = None if letter_folder is None else _folder(letter_folder)
         if folder in letters:
             raise configuration_error(f"two routes write to {options.dead_letters}: use a separate folder of dead "
                                       "letters")
@@ -145,11 +146,10 @@ def _check_letters(options: IngestOptions, routes: Sequence[IngestOptions]) -> N
     letters = options.letters()
     for other in routes:
         if letters is not None and letters.overlaps(other.target()):
-            raise configuration_error(f"the dead letters of {options.name} go to {letters.uri}, and the table "
+            raise configuration_error(f"the dead letters of {options.name} go to {options.dead_letters}, and the table "
                                       f"{other.name} has the folder {other.path}: one is in the other; give "
                                       "another folder for dead letters")
 
 
-def _folder(given: str | os.PathLike[str]) -> str:
-    path = os.fspath(given)
-    return path.rstrip("/") if "://" in path else os.path.abspath(path)
+def _folder(given: Storage) -> str:
+    return given.key if given.is_local else given.uri.rstrip("/")

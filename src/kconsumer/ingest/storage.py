@@ -7,7 +7,8 @@ Never: puts a secret into its text form.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +19,7 @@ from kconsumer.ingest.conditional import Conditional, S3Conditional
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.folder import Folder
 from kconsumer.ingest.fsspec_folder import open_fsspec
+from kconsumer.ingest.manifest import FileEntry
 
 # Maps deltalake's names of storage options to arguments of pyarrow's S3FileSystem.
 _S3: Final = {
@@ -53,6 +55,36 @@ class Storage:
         if self._scheme == "abfs":
             host = host.partition("@")[0]  # the container; the account may be an option
         return f"{self._scheme}://{host}{slash}{path}".rstrip("/")
+
+    def resolved(self) -> Storage:
+        """Return the storage with the absolute path of a local folder, without links.
+
+        The driver and the executors have different working directories.
+        """
+        if not self.is_local:
+            return self
+        return replace(self, uri=self.key if self.uri.startswith("file://") else self.key.removeprefix("file://"))
+
+    def check_written(self, entries: Iterable[FileEntry]) -> None:
+        """Check that this process sees the files of tasks in a local folder.
+
+        Raises:
+            IngestError: a file is missing, or has another size.
+        """
+        if not self.is_local:
+            return
+        root = self.key.removeprefix("file://")
+        for entry in entries:
+            try:
+                size = os.stat(f"{root}/{entry.path}").st_size
+            except FileNotFoundError:
+                size = None
+            if size != entry.bytes:
+                found = "cannot find it" if size is None else f"sees {size} bytes"
+                raise IngestError(
+                    f"a task wrote {entry.bytes} bytes to {root}/{entry.path}, but the driver {found}: nothing is "
+                    "committed; executors must see the same file system as the driver: use a shared folder or an "
+                    "object store")
 
     def overlaps(self, other: Storage) -> bool:
         """Whether the two are one folder, or one of them lies in the other."""
