@@ -135,3 +135,12 @@ def test_spark_reads_the_delta_table(spark: Any, kafka: KafkaCluster, topic: str
     program = Program(sys.executable, {**os.environ, "PYSPARK_PYTHON": sys.executable}, settings)
     found = rows(program, f"(select id as n, `offset` from delta.`{tmp_path}/out` where id is not null)")
     assert sorted(found) == sorted([n, n // 3] for n in range(3_000) if n % 100 != 50)
+
+
+def test_executors_write_to_the_drivers_relative_path(
+    spark: Any, kafka: KafkaCluster, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(tmp_path)  # the executor keeps the directory in which Spark was started
+    with Ingestion(options(kafka, topic, Path("out"), format="delta"), SparkRunner(spark)) as ingestion:
+        ingestion.run()
+    assert pl.read_delta(str(tmp_path / "out")).height == 3_000
