@@ -187,7 +187,7 @@ class _NoValues:
 class Dying:
     """A folder before each of whose operations the process may be killed."""
 
-    WATCHED = ("read", "create", "exists", "move", "delete", "files", "make")
+    WATCHED = ("read", "create", "write", "exists", "move", "delete", "files", "make")
 
     def __init__(self, folder: Any, process: Process) -> None:
         self._folder = folder

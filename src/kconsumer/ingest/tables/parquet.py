@@ -5,8 +5,9 @@ file, or a record twice.
 
 Tasks write to `staged/`, under names that no glob for Parquet matches. A record of the log is the commit: it has the
 next offsets and the final name of each staged file. A record is a new file, with the last number plus one, so only one
-of two runs can write it. Then the files get their final names. If a run is killed before that, the next run reads the
-names in the log and renames them.
+of two runs can write it. Then the files get their final names, and a file NUMBER.published in the log notes that: from
+then on, others may move or delete them. If a run is killed before the note, the next run reads the names in the log and
+renames the files.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from kconsumer.ranges.offsets import Progress
 _HOME: Final = "_kconsumer"
 _KEPT: Final = 20  # number of kept log records
 _VERSION: Final = 1
+_RECORD: Final = "json"  # ending of a log record
+_PUBLISHED: Final = "published"  # ending of the note that the files of a record have their final names
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ class ParquetTable:
         record = self._read(numbers[-1])
         self._state, self._schema = record.state, record.schema
         self._id, self._partition_by = record.table, record.partition_by
-        self._publish(record)
+        if not self._folder.exists(self._name(record.state.number, _PUBLISHED)):
+            self._publish(record)
         return self._state
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
@@ -185,11 +189,15 @@ class ParquetTable:
         return _Record(state, self._schema, self._id, self._partition_by, moves, letters)
 
     def _numbers(self) -> list[int]:
-        names = [name.rpartition("/")[2] for name, _ in self._folder.files(f"{self._home}/log")]
-        return sorted(int(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+        return sorted(number for number, ending in self._log() if ending == _RECORD)
 
-    def _name(self, number: int) -> str:
-        return f"{self._home}/log/{number:020d}.json"
+    def _log(self) -> list[tuple[int, str]]:
+        """The numbers and endings of the files in the log; without those that are being written."""
+        found = [name.rpartition("/")[2].partition(".") for name, _ in self._folder.files(f"{self._home}/log")]
+        return [(int(number), ending) for number, _, ending in found if ending in (_RECORD, _PUBLISHED)]
+
+    def _name(self, number: int, ending: str = _RECORD) -> str:
+        return f"{self._home}/log/{number:020d}.{ending}"
 
     def _others(self) -> Iterator[_Record]:
         """The newest record of each other job of the folder."""
@@ -213,12 +221,12 @@ class ParquetTable:
         self._state = record.state
 
     def _forget(self) -> None:
-        """Remove old log records that need no further step."""
+        """Remove old files of the log that need no further step."""
         old = self._state.number - _KEPT
         if old > 0 and old % _KEPT == 0:
-            for number in self._numbers():
+            for number, ending in self._log():
                 if number <= old:
-                    self._folder.delete(self._name(number))
+                    self._folder.delete(self._name(number, ending))
 
     # ---- the files
 
@@ -232,3 +240,5 @@ class ParquetTable:
                 raise IngestError(f"the last commit of {self.name} has unpublished dead letters: set their folder")
             if folder is not None:
                 folder.publish_all(moves)
+        if record.moves or record.dead_letters:
+            self._folder.write(self._name(record.state.number, _PUBLISHED), b"")
