@@ -123,8 +123,10 @@ class Output:
             if name in names[:number]:
                 raise configuration_error(f"two columns have the name {name!r}: rename Kafka's column, such as "
                                           f"metadata {name}=kafka_{name}, or do not flatten the value")
-        fields += [self._partition_field(column, {field.name: field for field in fields}) for column in self.partitions
-                   if column.function is not None]
+        sources = {field.name: field for field in fields}
+        for column in self.partitions:
+            if column.function is not None:
+                fields.append(self._partition_field(column, sources, [field.name for field in fields]))
         known = {field.name: field.type for field in fields}
         for verb, wanted in (("partition", [column.name for column in self.partitions]), ("sort", self.files.sort_by)):
             for name in wanted:
@@ -166,25 +168,31 @@ class Output:
             return [pa.field("value", found)]
         return [pa.field(found.field(n).name, found.field(n).type) for n in range(found.num_fields)]
 
-    def _partition_field(self, column: PartitionColumn, known: dict[str, Any]) -> pa.Field:
+    def _partition_field(self, column: PartitionColumn, known: dict[str, Any], taken: Sequence[str]) -> pa.Field:
+        """Return the field of an added partition column.
+
+        Args:
+            known: the columns that it may be derived from, by name.
+            taken: the names of the other columns. Many engines ignore their case.
+        """
         source = known.get(column.source or "")
         if source is None:
             raise configuration_error(f"cannot partition by {column.name}: column {column.source} does not exist")
         if column.transform is not None:
-            return self._hidden_field(column, column.transform, source, known)
+            return self._hidden_field(column, column.transform, source, taken)
         if not (pa.types.is_timestamp(source.type) or pa.types.is_date(source.type)):
             raise configuration_error(f"cannot partition by {column.function}({column.source}): {column.source} is "
                                       f"{source.type}, not a timestamp or a date")
-        if column.name in known:
+        if column.name.lower() in [name.lower() for name in taken]:
             raise configuration_error(f"cannot add the partition {column.name}: a column with this name exists")
         return pa.field(column.name, _FUNCTIONS[column.function or ""])
 
     def _hidden_field(self, column: PartitionColumn, transform: Transform, source: pa.Field,
-                      known: dict[str, Any]) -> pa.Field:
+                      taken: Sequence[str]) -> pa.Field:
         if not transform.takes(source.type):
             raise configuration_error(f"cannot partition by {transform.call(source.name)}: Iceberg has no "
                                       f"{transform.name} of {source.type}, the type of {source.name}")
-        if column.name in known:
+        if column.name in taken:  # not in another case: readers do not see it as a column
             raise configuration_error(f"cannot add the partition {column.name}: a column with this name exists; give "
                                       f"it another name, such as NAME={transform.call(source.name)}")
         return pa.field(column.name, transform.type(source.type))
