@@ -8,6 +8,11 @@ next offsets and the final name of each staged file. A record is a new file, wit
 of two runs can write it. Then the files get their final names, and a file NUMBER.published in the log notes that: from
 then on, others may move or delete them. If a run is killed before the note, the next run reads the names in the log and
 renames the files.
+
+Readers read the files of all jobs of the folder, so their schemas have to agree. The jobs share no log. 1. Before a job
+commits files with new columns, it announces the schema, in a file NUMBER.schema in its log. 2. It compares the schema
+with the committed and the announced ones of the other jobs. 3. It commits the record NUMBER. Of two jobs that do this
+at once, the one whose announcement is later sees the other one.
 """
 
 from __future__ import annotations
@@ -15,14 +20,14 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState, partition_folders
-from kconsumer.ingest.schemas import schema_from_text, schema_text, widened
+from kconsumer.ingest.schemas import schema_from_text, schema_text, stored_schema, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters, published_name
 from kconsumer.ingest.tables.foreign import refuse_foreign
@@ -33,6 +38,17 @@ _KEPT: Final = 20  # number of kept log records
 _VERSION: Final = 1
 _RECORD: Final = "json"  # ending of a log record
 _PUBLISHED: Final = "published"  # ending of the note that the files of a record have their final names
+_SCHEMA: Final = "schema"  # ending of the announcement of the schema of a record
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of files."""
+
+    table: pa.Schema  # all columns of the job's files
+    written: pa.Schema  # those of this run's files
+    partition_by: tuple[str, ...]
+    is_new: bool  # the job has no file with some of these columns
 
 
 @dataclass(frozen=True)
@@ -40,9 +56,9 @@ class _Record:
     """A record of the log."""
 
     state: JobState
-    schema: str | None
+    schema: str | None  # of the job's committed files; None: it has none
     table: str  # an id that no other table has
-    partition_by: tuple[str, ...] | None  # None: an older version has written the record
+    partition_by: tuple[str, ...] | None  # None: the job has no files, or an older version has written the record
     moves: tuple[tuple[str, str], ...] = ()  # staged name, name for readers
     dead_letters: tuple[tuple[str, str], ...] = ()
 
@@ -62,7 +78,10 @@ class _Record:
             state = JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
             moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
             columns = found.get("partition_by")
-            return cls(state, found["schema"], str(found.get("table") or uuid.uuid4().hex),
+            schema = found["schema"]
+            if state.is_new:  # an older version has claimed the job with the schema of files that it has not committed
+                columns = schema = None
+            return cls(state, schema, str(found.get("table") or uuid.uuid4().hex),
                        None if columns is None else tuple(map(str, columns)), tuple(moves), tuple(letters))
         except (ValueError, KeyError, TypeError) as error:
             raise IngestError(f"{name} is not a log record of an ingestion: {error!r}") from error
@@ -92,6 +111,7 @@ class ParquetTable:
         self._schema: str | None = None
         self._id = uuid.uuid4().hex
         self._partition_by: tuple[str, ...] | None = None
+        self._layout: _Layout | None = None  # of the next files
 
     @property
     def name(self) -> str:
@@ -119,14 +139,39 @@ class ParquetTable:
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
         self._check_partitions(self._partition_by, partition_by)
-        for record in self._others():  # readers read the files of all jobs
-            self._check_partitions(record.partition_by, partition_by)
-            if record.schema is not None:
-                widened(schema_from_text(record.schema), schema, "add", self.name)
-        self._partition_by = tuple(partition_by)
         found = widened(known, schema, self._evolve, self.name)
-        self._schema = schema_text(found)
+        written = pa.schema([found.field(name) for name in schema.names if name in found.names])
+        is_new = known is None or self._partition_by is None or found != stored_schema(known)
+        self._layout = _Layout(found, written, tuple(partition_by), is_new)
+        self._check_others(self._layout, announced=False)
         return found
+
+    def _check_others(self, layout: _Layout, *, announced: bool) -> None:
+        """Compare the columns with those of the other jobs of the folder.
+
+        Args:
+            announced: also with those of files that another job is about to commit.
+        """
+        for record, announcement in self._others():
+            self._check_columns(layout, record.schema, record.partition_by)
+            if announced and announcement is not None:
+                self._check_announced(layout, announcement)
+
+    def _check_announced(self, layout: _Layout, announcement: str) -> None:
+        try:
+            found = json.loads(self._folder.read(announcement))
+        except FileNotFoundError:  # the other job has found a conflict
+            return
+        try:
+            self._check_columns(layout, found["schema"], found["partition_by"])
+        except IngestError as error:
+            raise IngestError(f"{error} (another job of the folder is committing these columns; if it was killed, run "
+                              f"it again, or delete {self._folder.path(announcement)})") from error
+
+    def _check_columns(self, layout: _Layout, schema: str | None, partition_by: Sequence[str] | None) -> None:
+        self._check_partitions(partition_by, layout.partition_by)
+        if schema is not None:
+            widened(schema_from_text(schema), layout.written, "add", self.name)
 
     def _check_partitions(self, known: Sequence[str] | None, wanted: Sequence[str]) -> None:
         if known is not None and list(known) != list(wanted):
@@ -146,9 +191,22 @@ class ParquetTable:
         moves, letters = (tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(entries))
                           for entries in (commit.files, commit.dead_letters))
         record = self._record(JobState(state.number + 1, state.run, commit.progress, state.cluster), moves, letters)
+        if moves and self._layout is not None and self._layout.is_new:
+            self._announce(self._layout)
         self._append(record)
         self._publish(record)
         self._forget()
+
+    def _announce(self, layout: _Layout) -> None:
+        """Announce the columns of the next record, unless other jobs have files with other types."""
+        name = self._name(self._state.number + 1, _SCHEMA)
+        self._folder.write(name, json.dumps(
+            {"schema": schema_text(layout.written), "partition_by": layout.partition_by}).encode())
+        try:
+            self._check_others(layout, announced=True)
+        except IngestError:
+            self._folder.delete(name)
+            raise
 
     def orphans(self) -> list[str]:
         """Return the files of earlier runs of the job.
@@ -186,7 +244,10 @@ class ParquetTable:
 
     def _record(self, state: JobState, moves: tuple[tuple[str, str], ...] = (),
                 letters: tuple[tuple[str, str], ...] = ()) -> _Record:
-        return _Record(state, self._schema, self._id, self._partition_by, moves, letters)
+        schema, partition_by = self._schema, self._partition_by
+        if moves and self._layout is not None:
+            schema, partition_by = schema_text(self._layout.table), self._layout.partition_by
+        return _Record(state, schema, self._id, partition_by, moves, letters)
 
     def _numbers(self) -> list[int]:
         return sorted(number for number, ending in self._log() if ending == _RECORD)
@@ -194,20 +255,24 @@ class ParquetTable:
     def _log(self) -> list[tuple[int, str]]:
         """The numbers and endings of the files in the log; without those that are being written."""
         found = [name.rpartition("/")[2].partition(".") for name, _ in self._folder.files(f"{self._home}/log")]
-        return [(int(number), ending) for number, _, ending in found if ending in (_RECORD, _PUBLISHED)]
+        return [(int(number), ending) for number, _, ending in found if ending in (_RECORD, _PUBLISHED, _SCHEMA)]
 
     def _name(self, number: int, ending: str = _RECORD) -> str:
         return f"{self._home}/log/{number:020d}.{ending}"
 
-    def _others(self) -> Iterator[_Record]:
-        """The newest record of each other job of the folder."""
-        newest: dict[str, str] = {}
+    def _others(self) -> Iterator[tuple[_Record, str | None]]:
+        """The newest record of each other job of the folder, and the name of an announcement that follows it."""
+        newest: dict[tuple[str, str], str] = {}
         for name, _ in self._folder.files(_HOME):
             _, job, kind, *_ = [*name.split("/"), "", ""]
-            if kind == "log" and name.endswith(".json") and job != self._job:
-                newest[job] = max(name, newest.get(job, ""))
-        for name in newest.values():
-            yield _Record.from_bytes(self._folder.read(name), self._folder.path(name))
+            ending = name.rpartition("/")[2].partition(".")[2]
+            if kind == "log" and job != self._job:
+                newest[job, ending] = max(name, newest.get((job, ending), ""))
+        for (job, ending), name in newest.items():
+            if ending == _RECORD:
+                announcement = newest.get((job, _SCHEMA), "")
+                yield (_Record.from_bytes(self._folder.read(name), self._folder.path(name)),
+                       announcement if announcement.rpartition(".")[0] > name.rpartition(".")[0] else None)
 
     def _read(self, number: int) -> _Record:
         name = self._name(number)
@@ -218,7 +283,9 @@ class ParquetTable:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
                 "stop one of them, or use different job names")
-        self._state = record.state
+        self._state, self._schema, self._partition_by = record.state, record.schema, record.partition_by
+        if record.moves and self._layout is not None:
+            self._layout = replace(self._layout, is_new=False)
 
     def _forget(self) -> None:
         """Remove old files of the log that need no further step."""
