@@ -253,7 +253,7 @@ class ParquetTable:
         return sorted(number for number, ending in self._log() if ending == _RECORD)
 
     def _log(self) -> list[tuple[int, str]]:
-        """The numbers and endings of the files in the log; without those that are being written."""
+        """The numbers and endings of the files in the log, without unfinished files."""
         found = [name.rpartition("/")[2].partition(".") for name, _ in self._folder.files(f"{self._home}/log")]
         return [(int(number), ending) for number, _, ending in found if ending in (_RECORD, _PUBLISHED, _SCHEMA)]
 
