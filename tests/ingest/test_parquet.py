@@ -70,7 +70,8 @@ def test_a_run_that_is_killed_before_the_note_of_a_publication_is_repaired(
             patch.setattr(Folder, "write", dies)
         with pytest.raises(KeyboardInterrupt):
             ingest(cluster, name, tmp_path / "out", "parquet", **given)
-    assert [file.name.lstrip("0") for file in sorted((tmp_path / "out" / LOG).iterdir())] == ["1.json", "2.json"]
+    assert [file.name.lstrip("0") for file in sorted((tmp_path / "out" / LOG).iterdir())] == [
+        "1.json", "2.json", "2.schema"]
     ingest(cluster, name, tmp_path / "out", "parquet", **given)
     assert rows(tmp_path / "out", "parquet")["a"].to_pylist() == [1]
     assert letters(tmp_path / "letters") == 1
