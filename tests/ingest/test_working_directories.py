@@ -115,7 +115,7 @@ def test_nothing_is_committed_if_the_driver_does_not_see_a_file(
                     dead_letters=str(tmp_path / "letters"))
     with Ingestion(given, Damaging(tmp_path / folder, damage)) as run:
         with pytest.raises(IngestError, match=rf"a task wrote \d+ bytes to {tmp_path}/{folder}/.*, but the driver "
-                                              rf"{message}: nothing is committed; executors must see the same file"):
+                                              rf"{message}\. Nothing is committed\. Executors must see the same file"):
             run.run()
     with Ingestion(given, InProcess()) as run:
         run.run()

@@ -82,8 +82,8 @@ class Storage:
             if size != entry.bytes:
                 found = "cannot find it" if size is None else f"sees {size} bytes"
                 raise IngestError(
-                    f"a task wrote {entry.bytes} bytes to {root}/{entry.path}, but the driver {found}: nothing is "
-                    "committed; executors must see the same file system as the driver: use a shared folder or an "
+                    f"a task wrote {entry.bytes} bytes to {root}/{entry.path}, but the driver {found}. Nothing is "
+                    "committed. Executors must see the same file system as the driver: use a shared folder or an "
                     "object store")
 
     def overlaps(self, other: Storage) -> bool:
