@@ -137,7 +137,7 @@ class Life:
         """Leave the file of a task that was killed in the first run."""
         folder = self.options().target().open()
         [home] = {"/".join(name.split("/")[:-2]) for name in self.files()}
-        name = f"{home}/1/{next(names)}-killed.parquet"
+        name = f"{home}/1/v0-{next(names)}-killed.parquet"
         folder.write(name, b"half a file")
         return name
 
