@@ -20,8 +20,8 @@ from kconsumer.testing import KafkaCluster
 
 RECORDS = 5_000_000
 QUICK_RECORDS = 500_000
-# These read the topic in half a second, in which one stall of the machine decides a round. For each round of all clients
-# they have this many more.
+# These read the topic in half a second, in which one stall of the machine decides a round. For each round of all
+# clients they have this many more.
 QUICKEST = {f"{face} {method}" for face in ("sync", "aio") for method in ("consume", "consume_batch")}
 MORE_ROUNDS = 6
 CROWD = 1_000  # idle consumers

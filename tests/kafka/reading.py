@@ -22,8 +22,8 @@ def value_of(partition, offset, size=100):
 def write(cluster, topic, partitions, count, *, first=0, size=100, **config):
     """`count` records to each partition, whose offsets go on at `first`.
 
-    The producer is idempotent, or OLD: the partitions of a new topic have no leader at first, and a request that is sent
-    again would arrive after later ones.
+    The producer is idempotent, or OLD: the partitions of a new topic have no leader at first, and a request that is
+    sent again would arrive after later ones.
     """
     producer = confluent_kafka.Producer({
         "bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "linger.ms": 20, "enable.idempotence": True,

@@ -28,7 +28,7 @@ TRUNCATED = "log truncation"
 
 
 class Broken(AssertionError):
-    """Something that must hold does not. `first` of a history is the cause, whatever the call that it left made of it."""
+    """Something that must hold does not. `first` of a history is the cause, whatever became of it in its call."""
 
     first: ClassVar[Broken | None] = None
 

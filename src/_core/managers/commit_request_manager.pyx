@@ -102,8 +102,10 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
 
 
 cdef bint is_in_doubt(int32_t code) noexcept nogil:
-    """The coordinator may have stored the offsets all the same: the response was lost, or the coordinator gave up before
-    all replicas had them."""
+    """The coordinator may have stored the offsets all the same.
+
+    The response was lost, or the coordinator gave up before all replicas had them.
+    """
     return (is_lost_request(code) or code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
             or code == <int>REQUEST_TIMED_OUT)
 

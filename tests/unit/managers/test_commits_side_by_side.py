@@ -1,5 +1,5 @@
-"""Commits that wait, are sent or end beside others of the same partitions: the stored offset never goes back against the
-application's last word, and each commit has its own result."""
+"""Commits that wait, are sent or end beside others of the same partitions: the stored offset never goes back against
+the application's last word, and each commit has its own result."""
 
 import os
 import resource
