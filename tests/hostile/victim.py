@@ -68,10 +68,11 @@ class Scene:
         before = set(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else set()
         consumer = Consumer(self.config)
         self.begin(consumer)
-        until = time.monotonic() + HOSTILE_S
-        while time.monotonic() < until:
+        since = time.monotonic()
+        while time.monotonic() < since + HOSTILE_S:
             self.ask(consumer)
-        self.thread_seconds = busiest_since(before)
+        # Of HOSTILE_S: the last call takes longer where the machine is busy.
+        self.thread_seconds = busiest_since(before) * HOSTILE_S / (time.monotonic() - since)
         say(id=self.id, over="lies")
         self.honest.wait()
         if self.fatal:  # it says that it cannot go on: the application makes another one

@@ -232,9 +232,8 @@ class DeltaTable:
         run = self._delta.transaction_version(f"{self._app}/run") or 0
         self._known = json.loads(self._delta.metadata().configuration.get(self._property, "{}"))
         if not number and self._known.get("topics"):  # a claim comes before the first topic
-            raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: they have expired by the "
-                              f"property {RETENTION}, or the table is a shallow clone; start another job at the "
-                              "last offsets")
+            raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: start another job at the last "
+                              f"offsets. They have expired by the property {RETENTION}, or the table is a shallow clone")
         gone_places = {(topic, partition) for topic, partition in self._known.get("gone", [])}
         offsets: Offsets = {}
         gone: Offsets = {}
@@ -398,9 +397,9 @@ class DeltaTable:
         """Raise IngestError if the job's offsets would expire: records would be written twice."""
         if RETENTION in self._delta.metadata().configuration:
             raise IngestError(
-                f"{self.name} has the property {RETENTION}, so the offsets of the job expire, which are transactions "
-                f"of the table: remove it (ALTER TABLE … UNSET TBLPROPERTIES ('{RETENTION}')), and if offsets have "
-                "expired already, start another job at the last ones")
+                f"{self.name} has the property {RETENTION}, by which the job's offsets expire: remove it with ALTER "
+                f"TABLE … UNSET TBLPROPERTIES ('{RETENTION}'). If offsets have expired already, start another job at the "
+                "last ones")
 
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""
