@@ -233,7 +233,8 @@ class DeltaTable:
         self._known = json.loads(self._delta.metadata().configuration.get(self._property, "{}"))
         if not number and self._known.get("topics"):  # a claim comes before the first topic
             raise IngestError(f"{self.name} has lost the offsets of job {self._job!r}: start another job at the last "
-                              f"offsets. They have expired by the property {RETENTION}, or the table is a shallow clone")
+                              f"offsets. They have expired by the property {RETENTION}, or the table is a shallow "
+                              "clone")
         gone_places = {(topic, partition) for topic, partition in self._known.get("gone", [])}
         offsets: Offsets = {}
         gone: Offsets = {}
@@ -398,8 +399,8 @@ class DeltaTable:
         if RETENTION in self._delta.metadata().configuration:
             raise IngestError(
                 f"{self.name} has the property {RETENTION}, by which the job's offsets expire: remove it with ALTER "
-                f"TABLE … UNSET TBLPROPERTIES ('{RETENTION}'). If offsets have expired already, start another job at the "
-                "last ones")
+                f"TABLE … UNSET TBLPROPERTIES ('{RETENTION}'). If offsets have expired already, start another job at "
+                "the last ones")
 
     def _check_writable(self) -> None:
         """Raise IngestError for a table with rules that the files of an ingestion would not keep."""
