@@ -170,6 +170,10 @@ class Process:
         while self.driver.state is not State.DONE:
             yield self.driver.step()
 
+    def step_to(self, state: State) -> None:
+        while self.driver.step() is not state:
+            pass
+
     def to_end(self) -> None:
         for _ in self.steps():
             pass

@@ -86,8 +86,7 @@ def test_no_commit_of_an_ingestion_is_lost(world: Any, kind: str, monkeypatch: p
 def test_an_ingestion_that_is_about_to_commit_is_not_lost(world: Any):
     world.produce(0, 5)
     process = world.process()
-    while process.driver.step() is not State.COMMIT:
-        pass
+    process.step_to(State.COMMIT)
     compact(world)
     process.to_end()
     assert world.rows() == world.expected()

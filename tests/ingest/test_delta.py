@@ -89,10 +89,8 @@ def test_a_planted_bug_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_of_two_runs_at_once_one_is_fenced(world: DeltaWorld):
     world.produce(0, 20)
     first, second = world.process(), world.process()
-    while first.driver.step() is not State.COMMIT:
-        pass
-    while second.driver.step() is not State.RUN:
-        pass
+    first.step_to(State.COMMIT)
+    second.step_to(State.RUN)
     with pytest.raises(OtherRunError, match="another run of job 'job' writes to"):
         first.to_end()
     second.to_end()
@@ -108,8 +106,7 @@ def test_two_jobs_write_to_one_table(world: DeltaWorld):
     other.claim(9, "cluster")
     mine = world.process()
     world.produce(0, 5)
-    while mine.driver.step() is not State.COMMIT:
-        pass
+    mine.step_to(State.COMMIT)
     other.commit(Commit(Progress({("u", 0): 3}, {"u": "x"})))
     mine.to_end()
     assert world.rows() == world.expected()
@@ -152,8 +149,7 @@ def test_files_of_old_versions_are_not_orphans(world: DeltaWorld):
     found.compact(1 << 20)
     killed = world.process()
     world.produce(1, 30)
-    while killed.driver.step() is not State.COMMIT:
-        pass
+    killed.step_to(State.COMMIT)
     found = table(world.folder)
     found.open()
     assert all("/1/" in name or "/2/" not in name for name in found.orphans())
@@ -178,15 +174,14 @@ def test_replaced_files_are_not_orphans_whatever_deltalake_still_knows_of_them(
     assert table_opened(world.folder).compact(1 << 20) == len(names)
     monkeypatch.undo()
     if what != "a clock that is ahead":
-        time.sleep(0.01)
+        outlast_a_retention_of_nothing()
         deltalake.DeltaTable(str(world.folder)).create_checkpoint()
     if what == "a log that was cleaned up":
         for entry in sorted((world.folder / "_delta_log").glob("*.json"))[:-1]:
             entry.unlink()
     killed = world.process()
     world.produce(1, 30)
-    while killed.driver.step() is not State.COMMIT:
-        pass
+    killed.step_to(State.COMMIT)
     uncommitted = {path.name for path in (world.folder / "kconsumer").rglob("*.parquet")} - names - {
         path.name for path in world.visible()}
     assert uncommitted
@@ -278,6 +273,13 @@ def test_a_table_grows_and_refuses(tmp_path: Path):
         table_opened(tmp_path).prepare(pa.schema([("n", pa.uint8())]), [])
 
 
+def outlast_a_retention_of_nothing() -> None:
+    """deltalake compares times in milliseconds."""
+    now = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= now:
+        pass
+
+
 def table_opened(path: Path, **more: Any) -> DeltaTable:
     found = table(path, **more)
     found.open()
@@ -338,7 +340,7 @@ def test_a_table_that_has_lost_its_offsets_is_refused(world: DeltaWorld):
     world.produce(0, 9)
     world.finish()
     expired = expire(world.folder, "0 seconds")
-    time.sleep(0.01)
+    outlast_a_retention_of_nothing()
     expired.create_checkpoint()
     log = world.folder / "_delta_log"
     newest = deltalake.DeltaTable(str(world.folder)).version()

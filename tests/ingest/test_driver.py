@@ -84,8 +84,7 @@ def test_a_run_that_goes_on_reports_fields_once_it_has_read_everything(
         replace(result, watched=result.rows, without=("a",)) for result in write(*given)]
     for _ in range(2):
         world.produce(0, 5)
-        while process.driver.step() is not State.WAIT:
-            pass
+        process.step_to(State.WAIT)
         world.time += 10
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"{process.table.name}: no record has a value for the field 'a' (of 5 records): check the schema"]
@@ -177,10 +176,8 @@ def test_a_result_that_is_missing_fails_the_run(world: World, monkeypatch: pytes
 def test_of_two_runs_at_once_one_is_fenced(world: World):
     world.produce(0, 20)
     first, second = world.process(), world.process()
-    while first.driver.step() is not State.COMMIT:
-        pass
-    while second.driver.step() is not State.RUN:
-        pass
+    first.step_to(State.COMMIT)
+    second.step_to(State.RUN)
     with pytest.raises(OtherRunError, match="another run of job 'job' writes to"):
         first.to_end()
     second.to_end()
@@ -198,8 +195,7 @@ def test_orphans_go_with_the_claim_and_nothing_else_does(world: World):
     table.open()
     assert table.orphans() == []  # they may still be committed: no other process has claimed the job
     later = world.process()
-    while later.driver.step() is not State.COMMIT:
-        pass
+    later.step_to(State.COMMIT)
     assert list(staged.iterdir()) == []
     assert table.orphans() == []
     later.to_end()

@@ -81,10 +81,8 @@ def test_of_two_runs_at_once_one_is_fenced(tmp_path: Path):
     world = IcebergWorld(tmp_path / "table")
     world.produce(0, 20)
     first, second = world.process(), world.process()
-    while first.driver.step() is not State.COMMIT:
-        pass
-    while second.driver.step() is not State.RUN:
-        pass
+    first.step_to(State.COMMIT)
+    second.step_to(State.RUN)
     with pytest.raises(OtherRunError, match=r"another run of job 'job' writes to space\.rows"):
         first.to_end()
     second.to_end()
@@ -95,11 +93,9 @@ def test_a_run_whose_table_is_renamed_does_not_commit_to_the_next_table_of_that_
     world = IcebergWorld(tmp_path / "table")
     world.produce(0, 20)
     first, second = world.process(), world.process()
-    while first.driver.step() is not State.COMMIT:
-        pass
+    first.step_to(State.COMMIT)
     first.table._catalog.rename_table("space.rows", "space.old")
-    while second.driver.step() is not State.COMMIT:  # both tables have one claim
-        pass
+    second.step_to(State.COMMIT)  # both tables have one claim
     with pytest.raises(IngestError, match=r"the catalog has another table as space\.rows than at the start of this"):
         first.to_end()
     second.to_end()
@@ -112,8 +108,7 @@ def test_a_commit_on_a_stale_table_is_refused(tmp_path: Path, act: str, monkeypa
     world = IcebergWorld(tmp_path / "table")
     world.produce(0, 20)
     first, second = world.process(), world.process()
-    while first.driver.step() is not State.RUN:
-        pass
+    first.step_to(State.RUN)
     first.driver.step()
     table = second.table
     table.open()

@@ -582,6 +582,7 @@ cdef class CommitRequestManager(RequestManager):
         """The result of sent.places[number]."""
         cdef CommitPlace* place = &sent.places[number]
         cdef bint is_newest = number + 1 == sent.places.size()
+        cdef bint again
         cdef QueuedCommit* queued
         cdef PartitionOffset* doubt
         it = self.queue.find(place.sequence)
@@ -590,12 +591,10 @@ cdef class CommitRequestManager(RequestManager):
             return
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
-        if code == <int>OFFSET_METADATA_TOO_LARGE and not is_newest:
-            # The newest commit's metadata was sent. This one goes out without it.
-            queued.steps[place.index] = COMMIT_OPEN
-            queued.failed = True
-            return
-        if not (is_retriable(code) or is_lost_request(code)) or (
+        # The metadata was the newest commit's: the others go out without it.
+        again = is_retriable(code) or is_lost_request(code) or (
+            code == <int>OFFSET_METADATA_TOO_LARGE and not is_newest)
+        if not again or (
                 code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.unknown_topics >= UNKNOWN_TOPIC_RETRIES) or (
                 code == <int>ILLEGAL_GENERATION and not self._is_joining()) or not self._may_retry(queued, place.index):
             self._done(queued, place.index, code)

@@ -88,7 +88,7 @@ struct PartitionState {
   std::atomic<uint64_t> topic_id_high{0};
   std::atomic<uint64_t> topic_id_low{0};
 
-  // ---- written by whoever makes a commit, read anywhere
+  // ---- written by the thread that makes a commit (A or N), read anywhere
   std::atomic<int64_t> asked_offset{OFFSET_INVALID};  // of the newest commit; INVALID: none since committed_offset was read
 
   // ---- N adds, A subtracts

@@ -48,15 +48,9 @@ def storing():
     return group
 
 
-def grown_kib(since):
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - since
-
-
-# -- an offset in doubt
-
-
-@pytest.mark.parametrize("code", [LOST, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT])
-def test_an_offset_that_may_be_stored_goes_out_again_though_its_commit_has_ended(code):
+def ended_in_flight():
+    """An older commit of 5 was refused, and a newer one of 10 was sent in its place. The newer one has ended before the
+    answer to its request."""
     group = storing()
     group.store("t", 0, 5)
     group.advance(5000)
@@ -66,6 +60,19 @@ def test_an_offset_that_may_be_stored_goes_out_again_though_its_commit_has_ended
     assert group.asked() == {("t", 0): 10}
     group.advance(1000)
     assert newer.code == TIMED_OUT
+    return group
+
+
+def grown_kib(since):
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - since
+
+
+# -- an offset in doubt
+
+
+@pytest.mark.parametrize("code", [LOST, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT])
+def test_an_offset_that_may_be_stored_goes_out_again_though_its_commit_has_ended(code):
+    group = ended_in_flight()
     if code == LOST:
         group.fail(group.one(OFFSET_COMMIT), LOST)
     else:
@@ -77,21 +84,14 @@ def test_an_offset_that_may_be_stored_goes_out_again_though_its_commit_has_ended
 
 
 def test_an_offset_that_was_refused_does_not_go_out_again_when_its_commit_has_ended():
-    group = storing()
-    group.store("t", 0, 5)
-    group.advance(5000)
-    group.answer_commit(LOADING)
-    newer = group.commit(("t", 0, 10), timeout_ms=1000)
-    group.turn()
-    group.advance(1000)
-    assert newer.code == TIMED_OUT
+    group = ended_in_flight()
     group.answer_commit(LOADING)
     retry(group)
     assert group.asked() == {("t", 0): 5}
 
 
 def test_an_offset_in_doubt_goes_out_again_before_a_revocation():
-    """Another thread commits after on_revoke; then the epoch changes, and its commit is no longer this member's."""
+    """Another thread commits after on_revoke. Then the epoch changes, and the member does not own the partition."""
     member = joined(consumer_protocol=True)
     member.commit(("t", 0, 5), sync=False)
     member.turn()
@@ -108,13 +108,7 @@ def test_an_offset_in_doubt_goes_out_again_before_a_revocation():
 
 
 def test_a_newer_commit_takes_the_place_of_an_offset_in_doubt():
-    group = storing()
-    group.store("t", 0, 5)
-    group.advance(5000)
-    group.answer_commit(LOADING)
-    group.commit(("t", 0, 10), timeout_ms=1000)
-    group.turn()
-    group.advance(1000)
+    group = ended_in_flight()
     group.commit(("t", 0, 3), sync=False)  # the application has gone back
     group.fail(group.one(OFFSET_COMMIT), LOST)
     retry(group)
