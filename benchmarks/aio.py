@@ -20,10 +20,11 @@ from kconsumer.testing import KafkaCluster
 
 RECORDS = 5_000_000
 QUICK_RECORDS = 500_000
-# These read the topic in half a second, in which one stall of the machine decides a round. For each round of all
-# clients they have this many more.
+# These read so many in half a second, in which one stall of the machine decides a round. They read the whole topic, and
+# for each round of all clients they have more.
 QUICKEST = {f"{face} {method}" for face in ("sync", "aio") for method in ("consume", "consume_batch")}
-MORE_ROUNDS = 6
+TIMES = 4
+MORE_ROUNDS = 3
 CROWD = 1_000  # idle consumers
 QUICK_CROWD = 100
 
@@ -34,9 +35,11 @@ def run(  # noqa: PLR0917 - called once
 ) -> None:
     """Add to `result`: samples of the topic `aio`, latencies, failures."""
     topic = replace(topics.TOPICS["plain"], name="aio", about="100 B, uncompressed, 1 partition, on an event loop")
-    topic = topic.scaled((QUICK_RECORDS if quick else RECORDS) / topic.records)
+    records = QUICK_RECORDS if quick else RECORDS
+    topic = topic.scaled(TIMES * records / topic.records)
     topics.load(cluster, topic)
-    clients = chosen(list(ON_LOOP))
+    clients = [client if client.name in QUICKEST else replace(client, limit=client.limit or records)
+               for client in chosen(list(ON_LOOP))]
     in_turn(clients[:1], cluster.bootstrap_servers, topic, 1, lambda _: None)
     samples, failed = in_turn(clients, cluster.bootstrap_servers, topic, rounds, say)
     if not quick:

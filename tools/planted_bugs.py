@@ -149,6 +149,10 @@ BUGS = (
         "if offset >= 0 and not p.is_committed(offset):", "if offset >= 0 and offset != p.committed_offset.load():",
         test="tests/unit/managers/test_commits_side_by_side.py::"
              "test_a_stored_offset_that_goes_back_is_committed_while_a_newer_one_is_on_its_way"),
+    Bug("a position that went back is not committed", "consumer/group_core",
+        "if offset >= 0 and not p.is_committed(offset):", "if offset > p.committed_offset.load():"),
+    Bug("unsubscribe() in on_revoke forgets what the callback has unassigned", "consumer/group_core",
+        "        if self.giving_up is not None:\n", "        if False:\n"),
     Bug("a commit made outside the group goes out as the member's", "managers/commit_request_manager",
         "return not queued.as_member and self.sent.as_member", "return False",
         test="tests/unit/managers/test_commits_side_by_side.py::"

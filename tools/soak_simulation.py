@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTOCOLS = ("classic", "consumer", "assign")
-RANGE = 250
+RANGE = 500
 
 
 def run(protocol: str, first: int, end: int) -> list[str]:
@@ -42,16 +43,28 @@ def load(path: Path) -> dict[str, Any]:
     return {"next": dict.fromkeys(PROTOCOLS, 0), "failed": []}
 
 
-def due(done: dict[str, int], histories: int) -> list[tuple[str, int]]:
-    """The next range of each core: of whichever protocol has had the fewest."""
-    ahead = dict(done)
-    ranges = []
-    for _ in range(os.cpu_count() or 1):
-        protocol = min(PROTOCOLS, key=ahead.__getitem__)
-        if ahead[protocol] < histories:
-            ranges.append((protocol, ahead[protocol]))
-            ahead[protocol] += RANGE
-    return ranges
+class Ranges:
+    """The ranges of seeds: handed out to workers, and what is done of each protocol without a gap."""
+
+    def __init__(self, done: dict[str, int], histories: int) -> None:
+        self.done = done
+        self.histories = histories
+        self.ahead = dict(done)
+        self.open: set[tuple[str, int]] = set()
+
+    def take(self) -> tuple[str, int, int] | None:
+        """The next range (protocol, first, end), of whichever protocol has had the fewest; None: all are taken."""
+        protocol = min(PROTOCOLS, key=self.ahead.__getitem__)
+        first = self.ahead[protocol]
+        if first >= self.histories:
+            return None
+        self.ahead[protocol] = min(first + RANGE, self.histories)
+        self.open.add((protocol, first))
+        return protocol, first, self.ahead[protocol]
+
+    def end(self, protocol: str, first: int) -> None:
+        self.open.discard((protocol, first))
+        self.done[protocol] = min([start for p, start in self.open if p == protocol] + [self.ahead[protocol]])
 
 
 def main() -> int:
@@ -61,23 +74,32 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "soak-simulation.json")
     options = parser.parse_args()
     state = load(options.state)
+    ranges = Ranges(state["next"], options.histories)
     until = time.monotonic() + options.seconds
     failed = 0
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    lock = threading.Lock()
+
+    def work() -> None:
+        nonlocal failed
         while time.monotonic() < until:
-            ranges = due(state["next"], options.histories)
-            if not ranges:
-                break
-            asked = [pool.submit(run, p, first, min(first + RANGE, options.histories)) for p, first in ranges]
-            for (protocol, first), answer in zip(ranges, asked, strict=True):
-                lines = answer.result()
+            with lock:
+                taken = ranges.take()
+            if taken is None:
+                return
+            lines = run(*taken)
+            with lock:
+                ranges.end(*taken[:2])
                 failed += len(lines)
                 state["failed"] += lines
-                state["next"][protocol] = min(first + RANGE, options.histories)
                 for line in lines:
                     print(line, flush=True)
-            options.state.parent.mkdir(parents=True, exist_ok=True)
-            options.state.write_text(json.dumps(state, indent=1))
+                options.state.parent.mkdir(parents=True, exist_ok=True)
+                options.state.write_text(json.dumps(state, indent=1))
+
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        for worker in [pool.submit(work) for _ in range(cores)]:
+            worker.result()
     done = ", ".join(f"{state['next'][p]} {p}" for p in PROTOCOLS)
     print(f"soak: {done} histories done, {failed} failed in this run, {len(state['failed'])} in all")
     return int(failed > 0)

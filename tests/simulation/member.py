@@ -14,6 +14,7 @@ from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 from .assignor import OWN
 from .failures import CommitFailures
 from .reader import Application, Where
+from .words import LastWords
 
 if TYPE_CHECKING:
     from .history import History
@@ -56,6 +57,7 @@ class Member(Application):
         self.ownership: dict[Where, tuple[str, int]] = {}   # member id and which of its lives
         self.first_committed: dict[Where, int] = {}         # in History.committed: what was committed at on_assign
         self.failures = CommitFailures(self)
+        self.words = LastWords(self)
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
         self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: on_commit not called yet
@@ -122,6 +124,7 @@ class Member(Application):
             self.say("commits")
             self.commits += 1
             self.unnamed_ms.append(self.simulation.now_ms)
+            self.words.stand()
             try:
                 self.consumer.commit()
             except KafkaException as e:
@@ -142,6 +145,7 @@ class Member(Application):
             return
         if self.history.tracing:
             self.say(f"commits {offsets}")
+        self.words.names(offsets)
         self.consumer.commit(offsets=[TopicPartition(*where, offset) for where, offset in offsets.items()])
         self.commits += 1
         self.accepted.setdefault(tuple(sorted(offsets.items())), []).append(
@@ -151,10 +155,15 @@ class Member(Application):
         if not self.can_commit():
             return
         self.say("commits and waits")
+        self.words.stand()
         try:
-            self.consumer.commit(asynchronous=False)
+            for p in self.consumer.commit(asynchronous=False) or ():
+                if p.error is not None:
+                    self.words.forget((p.topic, p.partition))
         except KafkaException as e:
             self.say(f"commit failed: {e.args[0]}")
+            if e.args[0].code() != KafkaError._NO_OFFSET:
+                self.words.forget_all()
             if not self.is_assignors(e.args[0]) and self.history.calm and not self.is_held_up(e.args[0]):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
@@ -177,6 +186,7 @@ class Member(Application):
             self.progress.forget(where)
             self.consumer.seek(TopicPartition(*where, at))
             self.expected[where] = at
+            self.words.seeks(where, at)
 
     def given_by_now(self, where: Where, now_ms: int) -> int:
         """The last record that a commit which arrives now may be of: it may have been sent before a seek."""
@@ -307,6 +317,8 @@ class Member(Application):
                  if position is not None and where in self.last_given]
         if parts:
             self.consumer.store_offsets(offsets=parts)
+            for p in parts:
+                self.words.stores((p.topic, p.partition), p.offset)
 
     def forgive(self, error: CallbackError) -> None:
         if error is not self.due_error:
@@ -341,30 +353,37 @@ class Member(Application):
             if where in self.expected:
                 raise self.broken(f"{where} is assigned although it has it")
             self.expected[where] = None
+            self.history.check()
             self.first_committed[where] = len(self.history.committed.setdefault(where, [0])) - 1
+            self.words.assigned(where)
             self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
             self.failures.owns(where, self.ownership[where])
             self.progress.forget(where)
             self.history.taken(self, where)
-        self.linger("assign")
+        self.linger("assign", partitions)
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
         self.failures.gives_up([(p.topic, p.partition) for p in partitions])
+        owned = [(p.topic, p.partition) for p in partitions if (p.topic, p.partition) in self.expected]
         if self.history.hand_over:
-            self.commit_named([(p.topic, p.partition) for p in partitions if (p.topic, p.partition) in self.expected])
+            self.commit_named(owned)
+        self.words.gives_up(owned)
         self.give_up(partitions)
         try:
-            self.linger("revoke")
+            self.linger("revoke", partitions)
         finally:
+            self.words.are_gone()
             self.let_go(partitions)
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
         self.failures.loses([(p.topic, p.partition) for p in partitions])
+        for p in partitions:
+            self.words.forget((p.topic, p.partition))
         self.give_up(partitions)
         try:
-            self.linger("lost")
+            self.linger("lost", partitions)
         finally:
             self.let_go(partitions)
 
@@ -381,7 +400,26 @@ class Member(Application):
         for p in partitions:
             self.ownership.pop((p.topic, p.partition), None)
 
-    def linger(self, kind: str) -> None:
+    def unsubscribe_inside(self, partitions: list[TopicPartition]) -> None:
+        """Unsubscribes in on_revoke; other partitions go without a callback."""
+        self.say("unsubscribes in its callback")
+        if self.history.hand_over:
+            self.commit_named(list(self.expected))
+        self.failures.leaves()
+        self.subscription = []
+        if self.auto_commit:
+            self.words.stand()
+        if self.chance.random() < 0.5:
+            if self.consumer.rebalance_protocol() == "COOPERATIVE":
+                self.consumer.incremental_unassign(partitions)
+            else:
+                self.consumer.unassign()
+        self.consumer.unsubscribe()
+        self.let_go([TopicPartition(*where) for where in self.expected])
+        self.paused.difference_update(self.expected)
+        self.expected.clear()
+
+    def linger(self, kind: str, partitions: list[TopicPartition]) -> None:
         """A callback takes time, calls the consumer, or raises."""
         if self.history.ending or self.history.calm_callbacks:
             return
@@ -390,6 +428,8 @@ class Member(Application):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
+            if ms > self.history.max_poll_ms:
+                self.words.forget_all()  # it leaves the group meanwhile
             self.history.pass_time(self, ms)
             # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
             self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms
@@ -398,6 +438,8 @@ class Member(Application):
             self.commit_sync()
         elif choice == 2:
             self.commit_async()
+        elif choice == 4 and kind == "revoke" and self.subscription:
+            self.unsubscribe_inside(partitions)
         elif choice == 3 and self.due_error is None:
             self.due_error = CallbackError(f"app {self.number}")
             self.say("its callback raises")
@@ -416,6 +458,9 @@ class Member(Application):
         owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
         failed = error or next((p.error for p in partitions if p.error is not None), None)
         if failed is not None:
+            for p in partitions:
+                if error is not None or p.error is not None:
+                    self.words.forget((p.topic, p.partition))
             if self.is_held_up(failed):
                 self.history.held_up(partitions)
             # That of an automatic commit is not known.
@@ -450,6 +495,7 @@ class Member(Application):
                         when >= accepted.since_ms and found >= offset for when, found in self.stored_at.get(where, ())):
                     raise self.broken(f"the commit of {where} at {offset} was reported as stored, and is not")
         self.unproven.clear()
+        self.words.prove_all()
 
     def on_error(self, error) -> None:
         self.say(f"gets the error: {error}")
@@ -458,6 +504,7 @@ class Member(Application):
         self.expect(error, *EXPECTED_ERRORS)
         if error.code() == KafkaError._MAX_POLL_EXCEEDED:
             self.failures.too_slow()
+            self.words.forget_all()
         if error.fatal() or error.code() in FATAL_ERRORS:
             self.fatal()
 

@@ -10,6 +10,7 @@ import pytest
 from .failures import FOREVER_MS, CommitFailures, Suspect, condemned
 from .history import History
 from .reader import Broken
+from .words import LastWords
 
 TRIMMED_SEEDS = range(50)
 SUSPECT = Suspect(SimpleNamespace(number=1), 1000_000, 1009_000, "the commit failed")
@@ -148,3 +149,106 @@ def test_an_exception_of_a_callback_leaves_the_call_of_its_own_application(pair)
         history.wait(outer)
     assert steps == [True]
     history.wait(outer)  # raised once
+
+
+WHERE = ("red", 0)
+START, INVISIBLE, VISIBLE = 3, 10, 12  # the log's first offset; offsets 10 and 11 are of an aborted transaction
+
+
+def words_of(*, auto_commit=False, auto_store=True, position=8):
+    """The words of a member that has just been given the partition, of which 5 is committed."""
+    cluster = SimpleNamespace(
+        log_start=lambda *where: START,
+        next_visible=lambda topic, partition, at, _: VISIBLE if INVISIBLE <= at < VISIBLE else at)
+    member = SimpleNamespace(
+        auto_commit=auto_commit, auto_store=auto_store, read_committed=True, stored_at={}, first_committed={WHERE: 0},
+        expected={WHERE: position}, history=SimpleNamespace(committed={WHERE: [5]}), cluster=cluster, broken=Broken)
+    words = LastWords(member)
+    words.assigned(WHERE)
+    return words
+
+
+def commits(words, *offsets):
+    """The coordinator takes these of the member."""
+    words.member.stored_at.setdefault(WHERE, []).extend((1000, offset) for offset in offsets)
+
+
+def broken_words(words):
+    try:
+        words.prove_all()
+    except Broken as error:
+        return str(error)
+    finally:
+        Broken.first = None
+    return ""
+
+
+@pytest.mark.parametrize("said, taken, is_kept", [
+    (7, [6, 7], True),
+    (7, [7, 6], False),
+    (6, [7], False),                 # it went back, and the coordinator has not heard of it
+    (5, [], True),                   # committed before
+    (6, [], False),
+    (INVISIBLE, [VISIBLE], True),    # the same place
+    (INVISIBLE - 1, [VISIBLE], False),
+    (1, [START], True),              # retention has removed what is between
+])
+def test_the_coordinator_has_the_last_word(said, taken, is_kept):
+    words = words_of()
+    words.names({WHERE: 7})
+    words.names({WHERE: said})
+    commits(words, *taken)
+    assert bool(broken_words(words)) != is_kept
+
+
+def test_a_word_is_proved_when_the_partition_is_assigned_again():
+    words = words_of()
+    words.names({WHERE: 7})
+    with pytest.raises(Broken, match=r"said 7; the coordinator has \[5\]"):
+        words.assigned(WHERE)
+    Broken.first = None
+    commits(words, 7)
+    words.assigned(WHERE)
+    words.names({WHERE: 6})
+    assert "[5]" in broken_words(words)  # the commit of 7 was of the ownership before
+
+
+def test_after_a_failure_there_is_no_last_word():
+    words = words_of()
+    words.names({WHERE: 7})
+    words.forget(WHERE)
+    assert broken_words(words) == ""
+    words.names({WHERE: 8})
+    assert broken_words(words)
+
+
+@pytest.mark.parametrize("auto_store, deeds, stands_at", [
+    (True, [], 8),
+    (True, [("seeks", 8)], None),         # no record has been read since
+    (True, [("seeks", 6)], 8),            # two have been
+    (False, [], None),
+    (False, [("stores", 7)], 7),
+    (False, [("stores", 7), ("seeks", 6)], None),
+    (False, [("seeks", 6), ("stores", 6)], 6),
+])
+def test_where_an_application_stands(auto_store, deeds, stands_at):
+    words = words_of(auto_store=auto_store)
+    for deed, offset in deeds:
+        getattr(words, deed)(WHERE, offset)
+    assert words.stands_at(WHERE) == stands_at
+
+
+def test_a_named_offset_takes_the_stored_one_along():
+    words = words_of(auto_store=False)
+    words.stores(WHERE, 6)
+    words.names({WHERE: 7})
+    words.stand()
+    assert words.said == {WHERE: 7}
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+def test_after_a_seek_the_intervals_commits_are_unknown(auto_commit):
+    words = words_of(auto_commit=auto_commit)
+    words.names({WHERE: 7})
+    words.seeks(WHERE, 6)
+    assert words.said == ({} if auto_commit else {WHERE: 7})

@@ -34,6 +34,7 @@ cdef class GroupCore(ConsumerCore):
     cdef bint subscribed                         # thread: A
     cdef uint64_t subscription_epoch             # thread: A (changes with unsubscribe)
     cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: assigned by the group)
+    cdef Rebalance giving_up                     # thread: A (its on_revoke or on_lost is running; or None)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
     cdef public bint _processed_only             # thread: A (close() does not commit the records of the latest call)
     # private
@@ -45,6 +46,7 @@ cdef class GroupCore(ConsumerCore):
     cdef int _end_revocation(self, Rebalance taken) except -1
     cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
+    cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1

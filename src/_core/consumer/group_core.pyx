@@ -241,12 +241,14 @@ cdef class GroupCore(ConsumerCore):
         """Run on_revoke or on_lost, and acknowledge with the offsets to commit."""
         taken.partitions = self.held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
         self._find_states(taken.partitions, taken.states)
+        self.giving_up = taken
         try:
             if taken.event.kind == REBALANCE_REVOKE:
                 yield from self._calling_back("revoke", partition_tuples(taken.partitions), taken.event.eager)
             elif not taken.partitions.empty():
                 yield from self._calling_back("lost", partition_tuples(taken.partitions), taken.event.eager)
         finally:
+            self.giving_up = None
             if not self.in_child():
                 self._end_revocation(taken)
 
@@ -277,6 +279,19 @@ cdef class GroupCore(ConsumerCore):
             p = self.subscription.find(partitions[i].topic, partitions[i].partition)
             if p != NULL:
                 out.push_back(p)
+        return 0
+
+    cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1:
+        """Add the partitions that the running on_revoke has unassigned: its unsubscribe() commits them, too."""
+        cdef PartitionState* p
+        cdef PartitionState* found
+        for p in states:
+            found = self.subscription.find(p.topic, p.partition)
+            if found == NULL:
+                p.retain()
+                out.push_back(p)
+            else:
+                found.release()
         return 0
 
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
@@ -386,6 +401,9 @@ cdef class GroupCore(ConsumerCore):
         leaving.partitions = self.held
         self.held.clear()
         self.subscription.snapshot(leaving.states)
+        if self.giving_up is not None:
+            lost |= self.giving_up.event.kind == REBALANCE_LOST
+            self._add_unassigned(self.giving_up.states, leaving.states)
         self.subscribed = False
         try:
             if call_back and not leaving.partitions.empty():

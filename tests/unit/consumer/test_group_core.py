@@ -383,6 +383,32 @@ def test_unsubscribe_in_a_callback(member):
     assert [event[0] for event in group.posted(member.consumer)] == ["leave", "ack"]
 
 
+@pytest.mark.parametrize("unassign", [lambda c: None, lambda c: c.unassign(), lambda c: c.assign([])])
+def test_unsubscribe_in_on_revoke_commits_what_the_callback_has_unassigned(member, unassign):
+    def on_revoke(consumer, partitions):
+        unassign(consumer)
+        consumer.unsubscribe()
+    subscribe(member, revoke=on_revoke)
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    group.posted(member.consumer)
+    assert member.poll() is None
+    assert ("leave", [("t", 0, 3, 0, "", 0)], 1, False) in group.posted(member.consumer)
+
+
+def test_unsubscribe_in_on_lost_commits_nothing(member):
+    subscribe(member, lost=lambda c, parts: c.unsubscribe())
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.push(member.consumer, "lost", 2)
+    group.posted(member.consumer)
+    assert member.poll() is None
+    assert ("leave", [], 1, False) in group.posted(member.consumer)
+
+
 def test_close_revokes_and_leaves(member):
     give(member, 0)
     member.consumer.close(0.2)
