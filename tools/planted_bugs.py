@@ -51,7 +51,9 @@ BUGS = (
         "self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)",
         "self._answer_rest(0, now_ms)"),
     Bug("an offset that may be stored is forgotten when its commit has ended", "managers/commit_request_manager",
-        "if is_in_doubt(code) and not is_newest:", "if False:", ("classic",)),
+        "if is_in_doubt(code) and not is_newest:", "if False:",
+        test="tests/unit/managers/test_commits_side_by_side.py::"
+             "test_an_offset_that_may_be_stored_goes_out_again_though_its_commit_has_ended"),
     Bug("a held commit is not sent again under a newer epoch", "managers/commit_request_manager",
         "if queued.held and queued.ours[i] or self.membership.owns(offset.topic, offset.partition):", "if False:"),
     Bug("while commits keep a member from leaving it learns no newer epoch", "managers/consumer_heartbeat_manager",
@@ -146,9 +148,7 @@ BUGS = (
         test="tests/unit/managers/test_commits_side_by_side.py::"
              "test_a_commit_that_was_reported_as_failed_is_not_sent"),
     Bug("a position counts as committed while a newer commit is on its way", "consumer/group_core",
-        "if offset >= 0 and not p.is_committed(offset):", "if offset >= 0 and offset != p.committed_offset.load():",
-        test="tests/unit/managers/test_commits_side_by_side.py::"
-             "test_a_stored_offset_that_goes_back_is_committed_while_a_newer_one_is_on_its_way"),
+        "if offset >= 0 and not p.is_committed(offset):", "if offset >= 0 and offset != p.committed_offset.load():"),
     Bug("a position that went back is not committed", "consumer/group_core",
         "if offset >= 0 and not p.is_committed(offset):", "if offset > p.committed_offset.load():"),
     Bug("unsubscribe() in on_revoke forgets what the callback has unassigned", "consumer/group_core",

@@ -30,10 +30,10 @@ LULL_MS = QUICK_TIMEOUT_MS + AFTER_FAULTS_MS + 4000
 LONGEST_SETTLING_MS = 120_000
 DEEPEST = 3  # calls that wait within calls that wait; then only brokers and loops go on
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", *OWN)
-DEEDS = ("commit_async", "commit_sync", "commit_position", "seek_back", "pause_one", "be_slow", "change_subscription",
-         "unsubscribe", "stand", "crash", "leave")
+DEEDS = ("commit_async", "commit_sync", "commit_position", "seek_back", "go_back", "pause_one", "be_slow",
+         "change_subscription", "unsubscribe", "stand", "crash", "leave")
 # What a member does to itself that may cost it its membership, or its records a second reading.
-ROUGH_DEEDS = ("be_slow", "stand", "crash", "seek_back")
+ROUGH_DEEDS = ("be_slow", "stand", "crash", "seek_back", "go_back")
 
 
 class History:

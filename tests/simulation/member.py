@@ -71,6 +71,7 @@ class Member(Application):
         self.dead = False
         self.away: list[tuple[int, int]] = []  # from when to when (ms) its application begins no call of an assignor
         self.unsubscribes_next = False
+        self.called_ms = 0  # when its latest call that runs callbacks began
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
         self.assignor = None if own is None else own(self)
         if self.assignor is not None:
@@ -179,14 +180,30 @@ class Member(Application):
         mine = [where for where, position in self.expected.items() if position is not None]
         if mine:
             where = self.chance.choice(mine)
-            at = max(self.cluster.log_start(*where), self.expected[where] - self.chance.randrange(10))
-            self.say(f"seeks {where} to {at}")
-            self.history.sought.add(where)
-            self.left_by_seek[where] = (self.simulation.now_ms, self.given_by_now(where, self.simulation.now_ms))
-            self.progress.forget(where)
-            self.consumer.seek(TopicPartition(*where, at))
-            self.expected[where] = at
-            self.words.seeks(where, at)
+            self.seek(where, max(self.cluster.log_start(*where), self.expected[where] - self.chance.randrange(10)))
+
+    def go_back(self) -> None:
+        """Goes back to the committed offset while a commit is on its way, and commits again."""
+        mine = [where for where, position in self.expected.items() if position is not None]
+        if not mine:
+            return
+        where = self.chance.choice(mine)
+        committed = self.cluster.committed(*where) or 0
+        self.commit_named([where])
+        if self.cluster.log_start(*where) <= committed <= self.expected[where]:
+            self.seek(where, committed)
+            if not self.auto_store:
+                self.store()
+            self.commit_async()
+
+    def seek(self, where: Where, at: int) -> None:
+        self.say(f"seeks {where} to {at}")
+        self.history.sought.add(where)
+        self.left_by_seek[where] = (self.simulation.now_ms, self.given_by_now(where, self.simulation.now_ms))
+        self.progress.forget(where)
+        self.consumer.seek(TopicPartition(*where, at))
+        self.expected[where] = at
+        self.words.seeks(where, at)
 
     def given_by_now(self, where: Where, now_ms: int) -> int:
         """The last record that a commit which arrives now may be of: it may have been sent before a seek."""
@@ -222,6 +239,7 @@ class Member(Application):
         self.say("unsubscribes")
         self.failures.leaves()
         self.subscription = []
+        self.called_ms = self.simulation.now_ms
         self.consumer.unsubscribe()
         if self.expected:
             raise self.broken(f"unsubscribe() without on_revoke for {list(self.expected)}")
@@ -271,6 +289,7 @@ class Member(Application):
         self.commit_before_it_goes()
         self.say("closes")
         self.failures.leaves()
+        self.called_ms = self.simulation.now_ms
         try:
             self.consumer.close(2)
         except CallbackError as e:
@@ -300,6 +319,7 @@ class Member(Application):
         return len(self.subscription) == len(self.history.topics)
 
     def serve(self, most: int) -> None:
+        self.called_ms = self.simulation.now_ms
         try:
             self.take(most)
         except CallbackError as e:
@@ -374,6 +394,8 @@ class Member(Application):
             self.linger("revoke", partitions)
         finally:
             self.words.are_gone()
+            if self.simulation.now_ms - self.called_ms >= self.history.max_poll_ms:
+                self.words.forget_all()  # it has left the group meanwhile
             self.let_go(partitions)
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -428,8 +450,6 @@ class Member(Application):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
-            if ms > self.history.max_poll_ms:
-                self.words.forget_all()  # it leaves the group meanwhile
             self.history.pass_time(self, ms)
             # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
             self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms

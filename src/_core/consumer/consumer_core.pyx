@@ -358,6 +358,7 @@ cdef class ConsumerCore(ConsumerParts):
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_count):
             self.liveness.count()
+            self.handler.polled = True  # a call that has raised sets it to False
             return self.handler.next_message()
         return self.poll_slow(timeout)
 

@@ -16,6 +16,7 @@ cdef class Rebalance:
     cdef RebalanceEvent event               # thread: A
     cdef vector[TopicPartition] partitions  # thread: A
     cdef vector[PartitionState*] states     # thread: A (references)
+    cdef vector[PartitionState*] others     # thread: A (references; of an on_revoke: what the member keeps)
 
 
 cdef class AssignorQuestion:
@@ -36,6 +37,7 @@ cdef class GroupCore(ConsumerCore):
     cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: assigned by the group)
     cdef Rebalance giving_up                     # thread: A (its on_revoke or on_lost is running; or None)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
+    cdef bint in_assign                          # thread: A (it is on_assign)
     cdef public bint _processed_only             # thread: A (close() does not commit the records of the latest call)
     # private
     cdef object _serving_rebalance(self, Rebalance taken)

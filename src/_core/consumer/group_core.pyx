@@ -55,6 +55,7 @@ cdef class Rebalance:
 
     def __dealloc__(self):
         release_states(self.states)
+        release_states(self.others)
 
 
 cdef class AssignorQuestion:
@@ -241,6 +242,8 @@ cdef class GroupCore(ConsumerCore):
         """Run on_revoke or on_lost, and acknowledge with the offsets to commit."""
         taken.partitions = self.held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
         self._find_states(taken.partitions, taken.states)
+        if taken.event.kind == REBALANCE_REVOKE:
+            self._find_states(partitions_without(self.held, taken.partitions), taken.others)
         self.giving_up = taken
         try:
             if taken.event.kind == REBALANCE_REVOKE:
@@ -258,17 +261,20 @@ cdef class GroupCore(ConsumerCore):
         if taken.event.kind == REBALANCE_LOST:
             self.held.clear()
         else:
-            self._standing(taken.states, ack.offsets)
+            if taken.event.epoch == self.subscription_epoch:  # else unsubscribe() in the callback has committed them
+                self._add_unassigned(taken.others, taken.states)
+                self._standing(taken.states, ack.offsets)
             self.held = partitions_without(self.held, taken.partitions)
         self.application.add(ack)
         return 0
 
     def _calling_back(self, kind, list partitions, bint eager):
         self.in_rebalance = True
+        self.in_assign = kind == "assign"
         try:
             yield from self._on_rebalance(kind, partitions, eager)
         finally:
-            self.in_rebalance = False
+            self.in_rebalance = self.in_assign = False
         self.check_process()
 
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1:
@@ -282,7 +288,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1:
-        """Add the partitions that the running on_revoke has unassigned: its unsubscribe() commits them, too."""
+        """Add those of the states that on_revoke has unassigned itself: they are committed, too."""
         cdef PartitionState* p
         cdef PartitionState* found
         for p in states:
@@ -338,10 +344,15 @@ cdef class GroupCore(ConsumerCore):
 
     cdef int _commit_returned(self) except -1:
         """Commit at the interval: records returned before this call are processed."""
-        cdef CommitEvent* event = new CommitEvent(self.clock.now_ms() + self.commit_ms, False)
+        cdef CommitEvent* event
+        cdef vector[PartitionOffset] offsets
+        self._standing_of_all(offsets)
+        if offsets.empty():
+            return 0
+        event = new CommitEvent(self.clock.now_ms() + self.commit_ms, False)
+        event.offsets.swap(offsets)
         event.automatic = True
         event.notify = True
-        self._standing_of_all(event.offsets)
         self.application.add(event)
         return 0
 
@@ -404,6 +415,7 @@ cdef class GroupCore(ConsumerCore):
         if self.giving_up is not None:
             lost |= self.giving_up.event.kind == REBALANCE_LOST
             self._add_unassigned(self.giving_up.states, leaving.states)
+            self._add_unassigned(self.giving_up.others, leaving.states)
         self.subscribed = False
         try:
             if call_back and not leaving.partitions.empty():
@@ -470,10 +482,10 @@ cdef class GroupCore(ConsumerCore):
     def _commit_before_change(self):
         """Commit the offsets of partitions before a call removes them from the assignment.
 
-        In a rebalance, the acknowledgement carries these offsets.
+        In a revocation or a leave, the acknowledgement carries these offsets.
         """
         self.check_usable()
-        if self.config.has_group and self.group.auto_commit and not self.in_rebalance:
+        if self.config.has_group and self.group.auto_commit and (not self.in_rebalance or self.in_assign):
             self._commit_returned()
 
     def _memberid(self):

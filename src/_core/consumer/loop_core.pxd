@@ -13,6 +13,7 @@ cdef class LoopCore:
     cdef bint sleeps                # thread: A (begin_wait() found nothing)
     cdef int64_t turn_us            # thread: A (when the loop last had a turn)
     cdef int64_t looked_us          # thread: A (when the clock was last looked at)
+    cdef int64_t looked_ms          # thread: A (the coarse clock then)
     cdef int32_t stride             # thread: A (records between two looks at the clock)
     cdef int32_t slice              # thread: A (records that consume() takes between two looks)
     cdef int32_t left               # thread: A (records until the next one)

@@ -7,6 +7,7 @@ cimport cython
 from cpython.ref cimport Py_INCREF, Py_REFCNT, PyObject
 from libc.stdint cimport INT64_MAX
 
+from kconsumer._core.base.coarse_clock cimport coarse_ms
 from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.consumer_core cimport checked_count, checked_rows
@@ -85,6 +86,7 @@ cdef class LoopCore:
         cdef int64_t passed = now_us - self.looked_us
         self.stride = adapted(self.stride, passed, MOST_STRIDE)
         self.looked_us = now_us
+        self.looked_ms = coarse_ms()
         self.left = self.stride
         return now_us - self.turn_us >= TURN_US
 
@@ -106,9 +108,12 @@ cdef class LoopCore:
         """The next record if nothing else comes before it, or None."""
         cdef GroupCore core = self.core
         if is_clear(self) and core.handler.row < core.handler.row_end:
-            if self.left > 0 or (not self.look() and _get_running_loop() is self.loop):
+            # The application's work for a record may suddenly take longer: the tick of the coarse clock shows it.
+            if ((self.left > 0 and coarse_ms() == self.looked_ms)
+                    or (not self.look() and _get_running_loop() is self.loop)):
                 self.left -= 1
                 core.liveness.count()
+                core.handler.polled = True  # a call that has raised, or was cancelled, sets it to False
                 return core.handler.next_message()
         return None
 

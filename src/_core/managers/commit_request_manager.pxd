@@ -48,7 +48,8 @@ cdef class CommitRequestManager(RequestManager):
     # Take over one reference each; completed when the coordinator has answered, or at the deadline.
     cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil
-    # The automatic commit of a revocation or a leave, made from what its event carried: held from the beginning.
+    # The automatic commit of a revocation or a leave, made from what its event carried: held from the beginning. It
+    # fails at once if the membership was lost meanwhile.
     cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
                                int64_t now_ms) noexcept nogil
     # A revocation, a rejoin or a leave begins: every commit accepted so far ends before the coordinator hears of it.

@@ -11,7 +11,7 @@ from kconsumer._core.events.application_event cimport (
 )
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.rebalance_event cimport RebalanceKind
-from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
@@ -129,6 +129,8 @@ cdef class MembershipManager:
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil
     cdef void _assign(self, int64_t now_ms) noexcept nogil
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil
+    cdef void _commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
+                                int64_t now_ms) noexcept nogil
     cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil
     cdef void _no_member(self, int64_t now_ms) noexcept nogil

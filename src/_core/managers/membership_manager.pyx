@@ -405,15 +405,22 @@ cdef class MembershipManager:
                 self._reconciled(now_ms)
             else:
                 self._on_lost(now_ms)
+        elif event.kind == REBALANCE_REVOKE and not self.membership.joined:
+            # The member was fenced while on_revoke ran: the commit fails, and on_commit is called.
+            self._commit_departing(event.offsets, now_ms, now_ms)
         event.release()
+
+    cdef void _commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
+                                int64_t now_ms) noexcept nogil:
+        if self.config.auto_commit and not offsets.empty():
+            self.commits.commit_departing(offsets, deadline_ms, now_ms)
 
     cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
         # 1. The application has committed its offsets. 2. The commits end. 3. The coordinator is informed.
         self.commits.hold(self.ownership.owned())
         self.ownership.given_up()
         self.move(MEMBER_PARTITION_REVOKED)
-        if self.config.auto_commit and not event.offsets.empty():
-            self.commits.commit_departing(event.offsets, now_ms + self.config.max_poll_interval_ms, now_ms)
+        self._commit_departing(event.offsets, now_ms + self.config.max_poll_interval_ms, now_ms)
 
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil:
         self.awaiting_lost = False
@@ -506,9 +513,7 @@ cdef class MembershipManager:
             self.commits.hold(self.ownership.ours())  # a running on_assign may commit too
         self._drop_reconciliation()
         self._set_subscription(nothing, nothing, now_ms)
-        if member and not event.offsets.empty():
-            self.commits.commit_departing(
-                event.offsets, min(event.deadline_ms, now_ms + self.config.session_timeout_ms), now_ms)
+        self._commit_departing(event.offsets, min(event.deadline_ms, now_ms + self.config.session_timeout_ms), now_ms)
         if self.state == MEMBER_FATAL:
             self.move(MEMBER_UNSUBSCRIBED)
             self.membership.subscribed = False

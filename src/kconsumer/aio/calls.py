@@ -27,11 +27,11 @@ from kconsumer.aio.loop import TURN, LoopWatch
 from kconsumer.data.call import Call
 from kconsumer.errors import KafkaError, exception_for
 
-__all__ = ["LoopCalls"]
+__all__ = ["CLOSED", "LoopCalls"]
 
 R = TypeVar("R")
 
-_CLOSED = "Consumer closed"
+CLOSED = "Consumer closed"
 _GRACE_S = 1.0  # what close() allows a coroutine that it has cancelled
 _SHARE_S = 0.1  # turn of a call that reads some of the partitions only
 
@@ -46,6 +46,25 @@ class _Run:
         self.live = True
 
 
+class _Begins(asyncio.Task[R]):
+    """A task that runs to its first wait, also if it is cancelled before: at the end of a loop all tasks are."""
+
+    _begun = False
+    _cancelled_before = False
+
+    def cancel(self, msg: Any = None) -> bool:
+        if self._begun:
+            return super().cancel(msg)
+        self._cancelled_before = True
+        return True
+
+    def begin(self) -> None:
+        """The first step of its coroutine calls this."""
+        self._begun = True
+        if self._cancelled_before:
+            self.cancel()
+
+
 # The runs of callbacks in which this task works: its own, and those of the tasks that made it.
 _running: contextvars.ContextVar[tuple[_Run, ...]] = contextvars.ContextVar("kconsumer_running", default=())
 
@@ -58,6 +77,8 @@ class LoopCalls(LoopCore):
     _watch: LoopWatch | None = None
     _closing: asyncio.Task[None] | None = None
     _sleeper: asyncio.Future[bool] | None = None
+    _served: Call[Any] | None = None  # the call that _callbacks_task drives
+    _leaving: asyncio.Task[Any] | None = None  # unsubscribe(), while it waits for other callbacks
     _finishes = False  # whether _finish() does anything
     _finishing: asyncio.Task[Any] | None = None  # the task that is in _finish()
     _given_up = False  # close() has cancelled _finish()
@@ -110,7 +131,7 @@ class LoopCalls(LoopCore):
 
     def _check_not_closing(self) -> None:
         if self._closing is not None:
-            raise RuntimeError(_CLOSED)
+            raise RuntimeError(CLOSED)
 
     # ---- one exclusive call after another
 
@@ -165,6 +186,7 @@ class LoopCalls(LoopCore):
         """Wait for records, callbacks, a wakeup or the deadline. False: the deadline passed earlier."""
         if deadline is not None and self._seconds_until(deadline) <= 0:
             return False
+        self._check_not_closing()  # close() wakes only a call that sleeps already
         timer = None
         woken = True
         asleep = self._begin_wait()
@@ -329,14 +351,45 @@ class LoopCalls(LoopCore):
             self._callbacks_task = None
         return self._outcome(made)
 
+    async def _serve_last(self, call: Call[Any]) -> None:
+        """As _serve(), for unsubscribe(): neither its cancellation nor what earlier callbacks raised keeps it from
+        leaving."""
+        while self._leaving is not None:
+            await asyncio.wait([self._leaving])
+        if self._callbacks_task is None:
+            await self._serve(call)
+            return
+        self._leaving = leaving = asyncio.Task(self._serve_after_others(call), loop=self._bound())
+        leaving.add_done_callback(self._left)
+        await asyncio.wait([leaving])
+        leaving.result()
+
+    async def _serve_after_others(self, call: Call[Any]) -> None:
+        failure: BaseException | None = None
+        while self._callbacks_task is not None:
+            task = self._callbacks_task
+            await asyncio.wait([task])
+            if self._callbacks_task is task:
+                self._callbacks_task = None
+                if not task.cancelled():
+                    failure = failure or task.exception()
+        await self._serve(call)
+        if failure is not None:
+            raise failure
+
+    def _left(self, leaving: asyncio.Task[Any]) -> None:
+        self._leaving = None
+
     def _begin_serving(self, call: Call[Any], step: Any) -> asyncio.Task[Any]:
         run = _Run(self._identity)
         made = self._make_task(self._run_callbacks_call(call, step, run), run)
         made.add_done_callback(self._callbacks_ended)
         self._callbacks_task = made
+        self._served = call
         return made
 
     async def _run_callbacks_call(self, call: Call[R], step: Any, run: _Run) -> R:
+        _begin()
         try:
             return await self._run_call(call, step)
         finally:
@@ -346,9 +399,11 @@ class LoopCalls(LoopCore):
         """Make a task for a run of callbacks. The loop's task factory might begin it before the caller knows it."""
         context = contextvars.copy_context()
         context.run(_running.set, (*(other for other in _running.get() if other.live), run))
-        return context.run(lambda: asyncio.Task(coroutine, loop=self._bound()))
+        return context.run(lambda: _Begins(coroutine, loop=self._bound()))
 
-    def _callbacks_ended(self, _: asyncio.Task[Any]) -> None:
+    def _callbacks_ended(self, ended: asyncio.Task[Any]) -> None:
+        if self._callbacks_task is ended:
+            self._served = None
         if self._asking:
             self._wake_asking()
 
@@ -444,7 +499,7 @@ class LoopCalls(LoopCore):
             # Python 3.10 does not count cancellations: then this one is close()'s.
             if not self._given_up or getattr(task, "uncancel", int)() > 0:
                 raise
-            raise RuntimeError(_CLOSED) from None
+            raise RuntimeError(CLOSED) from None
         finally:
             self._finishing = None
 
@@ -495,7 +550,9 @@ class LoopCalls(LoopCore):
         bound = self._bound()
         if bound is not None and bound.is_closed() and self._watch is not None:
             self._watch.end()
-            self._watch = self._callbacks_task = self._sleeper = self._finishing = None
+            if self._callbacks_task is not None:
+                self._abandon_callbacks()
+            self._watch = self._callbacks_task = self._sleeper = self._finishing = self._leaving = None
             self._taken = False
             self._line.clear()
             self._asking.clear()
@@ -504,6 +561,7 @@ class LoopCalls(LoopCore):
 
     async def _end(self, timeout: float | None, deadline: int | None, run: _Run) -> None:
         """The end, in a task. A cancellation cancels what it waits for, but for the brokers' answers."""
+        _begin()
         try:
             failure = await self._end_callbacks(deadline)
             await self._end_taking_calls(deadline)
@@ -519,6 +577,7 @@ class LoopCalls(LoopCore):
             if not self._inner._is_open():
                 if self._watch is not None:
                     self._watch.end()
+                self._wake_asking()  # the network thread has ended all questions, the latest ones after CLOSE
                 await self._ended()
         if failure is not None:
             raise failure
@@ -535,7 +594,15 @@ class LoopCalls(LoopCore):
         if self._callbacks_task is not task:
             return None
         self._callbacks_task = None
+        if not task.done():
+            self._abandon_callbacks()
         return None if not task.done() or task.cancelled() else task.exception()
+
+    def _abandon_callbacks(self) -> None:
+        """End the call whose callback does not end: it releases what it holds, and acknowledges its rebalance."""
+        call, self._served = self._served, None
+        if call is not None:
+            call.close()
 
     async def _end_taking_calls(self, deadline: int | None) -> None:
         """Wait until the tasks in exclusive calls have been resumed, and have left."""
@@ -575,6 +642,12 @@ class LoopCalls(LoopCore):
 
 
 _LONGEST_S = 86400.0
+
+
+def _begin() -> None:
+    task = asyncio.current_task()
+    assert isinstance(task, _Begins)
+    task.begin()
 
 
 def _complete(future: asyncio.Future[Any], result: Any) -> None:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kconsumer.aio.calls import CLOSED
 from kconsumer.aio.inner import Inner
 from kconsumer.aio.methods import Methods
 from kconsumer.data.topic_partition import TopicPartition, coerce_list
@@ -149,21 +150,17 @@ class AIOConsumer(Methods):
             self._end_taking(taken)
             self._end_turn()
 
-    async def batches(self, max_records: int = _MOST_PER_BATCH) -> AsyncIterator[RecordBatch]:
+    def batches(self, max_records: int = _MOST_PER_BATCH) -> AsyncIterator[RecordBatch]:
         """Iterate over RecordBatches with at least one row each. The iteration ends when the consumer is closed.
 
         Args:
             max_records: maximum number of rows per batch.
         """
-        while True:
-            try:
-                batch = await self.consume_batch(max_records)
-            except RuntimeError:
-                if self._closing is None:
-                    raise
-                return
-            if batch:
-                yield batch
+        return _Batches(self, max_records)
+
+    def _is_end(self, raised: RuntimeError) -> bool:
+        """Whether it says that this consumer is closed: the end of an iteration, and no error of a callback."""
+        return self._closing is not None and raised.args == (CLOSED,)
 
     async def getone(self, *partitions: TopicPartition) -> Message:
         """Wait for the next record, as aiokafka's method does. Ends of partitions are ignored.
@@ -250,8 +247,8 @@ class AIOConsumer(Methods):
         """Return the next record of `async for`."""
         try:
             return await self._one()
-        except RuntimeError:
-            if self._closing is None:
+        except RuntimeError as raised:
+            if not self._is_end(raised):
                 raise
             raise StopAsyncIteration from None
 
@@ -268,7 +265,7 @@ class AIOConsumer(Methods):
         if self._in_callback():
             await self._run_call(call)
         else:
-            await self._serve(call)
+            await self._serve_last(call)
 
     # ---- the end
 
@@ -295,8 +292,36 @@ class AIOConsumer(Methods):
         try:
             await self.close()
         finally:
-            self._inner._processed_only = False
+            if self._closing is None or self._closing.done():  # else a task still ends it
+                self._inner._processed_only = False
 
     def __reduce__(self) -> Any:
         raise TypeError("an AIOConsumer cannot be pickled")
 
+
+class _Batches:
+    """The iterator of batches(). It is not a generator, which a cancelled `__anext__` would end."""
+
+    def __init__(self, consumer: AIOConsumer, max_records: int) -> None:
+        self._consumer = consumer
+        self._most = max_records
+        self._ended = False
+
+    def __aiter__(self) -> _Batches:
+        return self
+
+    async def __anext__(self) -> RecordBatch:
+        while not self._ended:
+            try:
+                batch = await self._consumer.consume_batch(self._most)
+            except RuntimeError as raised:
+                if not self._consumer._is_end(raised):
+                    raise
+                break
+            if batch:
+                return batch
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the iteration, as a generator's aclose() does."""
+        self._ended = True

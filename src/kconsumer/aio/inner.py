@@ -100,6 +100,14 @@ class Inner(Consumer):
                 if not by_application:
                     self._set_paused(topic, partition, False)
 
+    def _assign(self, partitions: Iterable[tuple[str, int, int, int]], clear: bool) -> int:
+        partitions = list(partitions)
+        if clear:
+            self._set_aside.clear()
+        for topic, partition, *_ in partitions:
+            self._set_aside.pop((topic, partition), None)  # an assigned partition is not paused
+        return int(super()._assign(partitions, clear))
+
     def paused(self) -> list[TopicPartition]:
         """As Consumer.paused()."""
         return [TopicPartition(*where) for where in self._paused() if self._set_aside.get(where, True)]

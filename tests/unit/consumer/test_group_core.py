@@ -398,6 +398,35 @@ def test_unsubscribe_in_on_revoke_commits_what_the_callback_has_unassigned(membe
     assert ("leave", [("t", 0, 3, 0, "", 0)], 1, False) in group.posted(member.consumer)
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_partition_that_on_revoke_unassigns_besides_its_own_is_committed(member, ends):
+    def on_revoke(consumer, partitions):
+        consumer.incremental_unassign([TopicPartition("t", 1)])
+        if ends:
+            consumer.unsubscribe()
+    subscribe(member, revoke=on_revoke)
+    give(member, 0, 1, 2)
+    read(member, 1, 0, 3)
+    member.offsets()
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    group.posted(member.consumer)
+    assert member.poll() is None
+    offsets = [event[1 if ends else 3] for event in group.posted(member.consumer)
+               if event[0] == ("leave" if ends else "ack")]
+    assert offsets == [[("t", 1, 3, 0, "", 0)]]
+
+
+def test_a_commit_that_unsubscribe_in_on_revoke_has_made_is_not_made_again(member):
+    subscribe(member, revoke=lambda consumer, partitions: consumer.unsubscribe())
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    group.posted(member.consumer)
+    assert member.poll() is None
+    assert group.posted(member.consumer) == [("leave", [("t", 0, 3, 0, "", 0)], 1, False), ("ack", "revoke", 2, [], [])]
+
+
 def test_unsubscribe_in_on_lost_commits_nothing(member):
     subscribe(member, lost=lambda c, parts: c.unsubscribe())
     give(member, 0)

@@ -12,7 +12,7 @@ from group_loop import HEARTBEAT, JOIN, LEAVE, OFFSET_COMMIT, GroupLoop, text
 
 from kconsumer import KafkaError, TopicPartition
 
-ILLEGAL_GENERATION, REBALANCE, STALE_EPOCH, NOT_COORDINATOR = 22, 27, 113, 16
+ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE, STALE_EPOCH, NOT_COORDINATOR = 22, 25, 27, 113, 16
 SESSION_MS = 45_000
 ALL = [("t", 0), ("t", 1), ("t", 2)]
 LEFT = -1
@@ -85,6 +85,22 @@ def test_a_commit_that_must_be_retried_holds_up_the_leave(stable):
     stable.advance(1500)
     assert answer_commit(stable) == {0: 5}
     stable.the(LEAVE)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_the_automatic_commit_of_a_member_that_is_fenced_in_on_revoke_is_reported(settings, reported, leaves):
+    settings["enable_auto_commit"] = True
+    loop = GroupLoop(**settings)
+    loop.stable(None, "t", revoke=lambda *_: loop.heartbeat(UNKNOWN_MEMBER))
+    loop.read(0, 2)
+    if leaves:
+        loop.consumer.unsubscribe()
+    else:
+        loop.heartbeat(REBALANCE)
+    loop.serve()
+    loop.serve()
+    assert reported == [(UNKNOWN_MEMBER, [(0, 2)])]
+    assert loop.sent(OFFSET_COMMIT) == []
 
 
 def test_a_join_waits_for_commits_made_in_on_revoke(settings, reported):
