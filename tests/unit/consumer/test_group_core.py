@@ -383,6 +383,15 @@ def test_unsubscribe_in_a_callback(member):
     assert [event[0] for event in group.posted(member.consumer)] == ["leave", "ack"]
 
 
+def takes(loop, kind, *partitions):
+    """Has its records returned, then takes partitions from the member. Returns what it posts."""
+    loop.offsets()
+    group.push(loop.consumer, kind, 2, list(partitions))
+    group.posted(loop.consumer)
+    assert loop.poll() is None
+    return group.posted(loop.consumer)
+
+
 @pytest.mark.parametrize("unassign", [lambda c: None, lambda c: c.unassign(), lambda c: c.assign([])])
 def test_unsubscribe_in_on_revoke_commits_what_the_callback_has_unassigned(member, unassign):
     def on_revoke(consumer, partitions):
@@ -391,11 +400,7 @@ def test_unsubscribe_in_on_revoke_commits_what_the_callback_has_unassigned(membe
     subscribe(member, revoke=on_revoke)
     give(member, 0)
     read(member, 0, 0, 3)
-    member.offsets()
-    group.push(member.consumer, "revoke", 2, [("t", 0)])
-    group.posted(member.consumer)
-    assert member.poll() is None
-    assert ("leave", [("t", 0, 3, 0, "", 0)], 1, False) in group.posted(member.consumer)
+    assert ("leave", [("t", 0, 3, 0, "", 0)], 1, False) in takes(member, "revoke", ("t", 0))
 
 
 @pytest.mark.parametrize("ends", [False, True])
@@ -407,11 +412,7 @@ def test_a_partition_that_on_revoke_unassigns_besides_its_own_is_committed(membe
     subscribe(member, revoke=on_revoke)
     give(member, 0, 1, 2)
     read(member, 1, 0, 3)
-    member.offsets()
-    group.push(member.consumer, "revoke", 2, [("t", 0)])
-    group.posted(member.consumer)
-    assert member.poll() is None
-    offsets = [event[1 if ends else 3] for event in group.posted(member.consumer)
+    offsets = [event[1 if ends else 3] for event in takes(member, "revoke", ("t", 0))
                if event[0] == ("leave" if ends else "ack")]
     assert offsets == [[("t", 1, 3, 0, "", 0)]]
 
@@ -420,22 +421,15 @@ def test_a_commit_that_unsubscribe_in_on_revoke_has_made_is_not_made_again(membe
     subscribe(member, revoke=lambda consumer, partitions: consumer.unsubscribe())
     give(member, 0)
     read(member, 0, 0, 3)
-    member.offsets()
-    group.push(member.consumer, "revoke", 2, [("t", 0)])
-    group.posted(member.consumer)
-    assert member.poll() is None
-    assert group.posted(member.consumer) == [("leave", [("t", 0, 3, 0, "", 0)], 1, False), ("ack", "revoke", 2, [], [])]
+    assert takes(member, "revoke", ("t", 0)) == [
+        ("leave", [("t", 0, 3, 0, "", 0)], 1, False), ("ack", "revoke", 2, [], [])]
 
 
 def test_unsubscribe_in_on_lost_commits_nothing(member):
     subscribe(member, lost=lambda c, parts: c.unsubscribe())
     give(member, 0)
     read(member, 0, 0, 3)
-    member.offsets()
-    group.push(member.consumer, "lost", 2)
-    group.posted(member.consumer)
-    assert member.poll() is None
-    assert ("leave", [], 1, False) in group.posted(member.consumer)
+    assert ("leave", [], 1, False) in takes(member, "lost")
 
 
 def test_close_revokes_and_leaves(member):
