@@ -490,7 +490,8 @@ class Member(Application):
         if owed:
             # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
             # count is right in the end, and the coordinator may have taken them before this one was asked for.
-            accepted = owed.pop(0)
+            # Of two of the same offsets the later one may fail first: it waits while the other is on its way.
+            accepted = owed.pop(0 if failed is None else -1)
             if self.unnamed_ms:
                 accepted = Accepted(accepted.offsets, min(accepted.since_ms, self.unnamed_ms[0]))
             if error is None and not self.auto_commit:
