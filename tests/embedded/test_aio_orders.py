@@ -92,7 +92,8 @@ def test_close_does_not_wait_for_a_call_that_is_about_to_sleep(embedded, topic, 
     async def main():
         consumer = await reader(embedded, topic)
         await consumer.poll(0.2)
-        time.sleep(0.002)  # the next call lets the loop run before it looks for records
+        while not consumer._turn_due():  # then the next call lets the loop run before it looks for records
+            pass
         waiting = asyncio.ensure_future(consumer.poll())
         await asyncio.sleep(0)
         began = time.monotonic()

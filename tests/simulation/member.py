@@ -135,9 +135,13 @@ class Member(Application):
 
     def commit_position(self) -> None:
         """Of some of its partitions, by name."""
-        mine = [where for where, position in self.expected.items() if position is not None]
+        mine = self.positioned()
         if mine:
             self.commit_named(self.chance.sample(mine, self.chance.randint(1, len(mine))))
+
+    def positioned(self) -> list[Where]:
+        """Its partitions whose next record is known."""
+        return [where for where, position in self.expected.items() if position is not None]
 
     def commit_named(self, which: list[Where]) -> None:
         """Asynchronously; from here on the outcome is owed."""
@@ -177,14 +181,14 @@ class Member(Application):
         return bool(self.last_given) and bool(self.expected)
 
     def seek_back(self) -> None:
-        mine = [where for where, position in self.expected.items() if position is not None]
+        mine = self.positioned()
         if mine:
             where = self.chance.choice(mine)
             self.seek(where, max(self.cluster.log_start(*where), self.expected[where] - self.chance.randrange(10)))
 
     def go_back(self) -> None:
         """Goes back to the committed offset while a commit is on its way, and commits again."""
-        mine = [where for where, position in self.expected.items() if position is not None]
+        mine = self.positioned()
         if not mine:
             return
         where = self.chance.choice(mine)

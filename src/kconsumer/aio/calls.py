@@ -49,6 +49,7 @@ class _Run:
 class _Begins(asyncio.Task[R]):
     """A task that runs to its first wait, also if it is cancelled before: at the end of a loop all tasks are."""
 
+    call: Call[Any]  # that runs callbacks in it; close()'s own task has none
     _begun = False
     _cancelled_before = False
 
@@ -77,7 +78,6 @@ class LoopCalls(LoopCore):
     _watch: LoopWatch | None = None
     _closing: asyncio.Task[None] | None = None
     _sleeper: asyncio.Future[bool] | None = None
-    _served: Call[Any] | None = None  # the call that _callbacks_task drives
     _leaving: asyncio.Task[Any] | None = None  # unsubscribe(), while it waits for other callbacks
     _finishes = False  # whether _finish() does anything
     _finishing: asyncio.Task[Any] | None = None  # the task that is in _finish()
@@ -384,8 +384,8 @@ class LoopCalls(LoopCore):
         run = _Run(self._identity)
         made = self._make_task(self._run_callbacks_call(call, step, run), run)
         made.add_done_callback(self._callbacks_ended)
+        made.call = call
         self._callbacks_task = made
-        self._served = call
         return made
 
     async def _run_callbacks_call(self, call: Call[R], step: Any, run: _Run) -> R:
@@ -395,15 +395,13 @@ class LoopCalls(LoopCore):
         finally:
             run.live = False
 
-    def _make_task(self, coroutine: Coroutine[Any, Any, R], run: _Run) -> asyncio.Task[R]:
+    def _make_task(self, coroutine: Coroutine[Any, Any, R], run: _Run) -> _Begins[R]:
         """Make a task for a run of callbacks. The loop's task factory might begin it before the caller knows it."""
         context = contextvars.copy_context()
         context.run(_running.set, (*(other for other in _running.get() if other.live), run))
         return context.run(lambda: _Begins(coroutine, loop=self._bound()))
 
-    def _callbacks_ended(self, ended: asyncio.Task[Any]) -> None:
-        if self._callbacks_task is ended:
-            self._served = None
+    def _callbacks_ended(self, _: asyncio.Task[Any]) -> None:
         if self._asking:
             self._wake_asking()
 
@@ -551,7 +549,7 @@ class LoopCalls(LoopCore):
         if bound is not None and bound.is_closed() and self._watch is not None:
             self._watch.end()
             if self._callbacks_task is not None:
-                self._abandon_callbacks()
+                _abandon(self._callbacks_task)
             self._watch = self._callbacks_task = self._sleeper = self._finishing = self._leaving = None
             self._taken = False
             self._line.clear()
@@ -595,14 +593,8 @@ class LoopCalls(LoopCore):
             return None
         self._callbacks_task = None
         if not task.done():
-            self._abandon_callbacks()
+            _abandon(task)
         return None if not task.done() or task.cancelled() else task.exception()
-
-    def _abandon_callbacks(self) -> None:
-        """End the call whose callback does not end: it releases what it holds, and acknowledges its rebalance."""
-        call, self._served = self._served, None
-        if call is not None:
-            call.close()
 
     async def _end_taking_calls(self, deadline: int | None) -> None:
         """Wait until the tasks in exclusive calls have been resumed, and have left."""
@@ -648,6 +640,12 @@ def _begin() -> None:
     task = asyncio.current_task()
     assert isinstance(task, _Begins)
     task.begin()
+
+
+def _abandon(callbacks: asyncio.Task[Any]) -> None:
+    """End the call whose callback does not end: it releases what it holds, and acknowledges its rebalance."""
+    assert isinstance(callbacks, _Begins)
+    callbacks.call.close()
 
 
 def _complete(future: asyncio.Future[Any], result: Any) -> None:
