@@ -76,6 +76,7 @@ class History:
         # partitions up, no record is read twice.
         self.calm = self.protocol != "assign" and chance.random() < 0.3 and not self.absences
         self.per_record = False    # members commit after every record
+        self.hand_over = False     # members commit their positions in on_revoke, asynchronously
         self.brokers_fail = False  # or the network does
         self.coordinator_forgets = False
         self.faults_end = False    # for good, or during a lull
@@ -114,7 +115,7 @@ class History:
         deeds = [deed for deed in DEEDS if not (self.calm and deed in ROUGH_DEEDS)]
         self.deeds = chance.sample(deeds, chance.randint(2, len(deeds)))
         self.calm_callbacks = chance.random() < 0.4
-        self.hand_over = chance.random() < 0.4  # members commit their positions in on_revoke, asynchronously
+        self.hand_over = chance.random() < 0.4
         self.per_record = chance.random() < 0.1
         self.static = chance.random() < 0.25
         self.common.update({
@@ -152,6 +153,11 @@ class History:
             "coordinator_moves": coordinator_moves, "outages": outages, "fences": self.unless_calm(0, 0, 0.1),
             "trims": chance.choice([0, 0, 0.2])}
         self.cluster.set_rates(**self.rates)
+
+    @property
+    def once(self) -> bool:
+        """Whether no record may be handed out twice."""
+        return self.calm and self.hand_over
 
     def unless_calm(self, *rates: float) -> float:
         rate = self.chance.choice(rates)
@@ -235,7 +241,7 @@ class History:
         delivered = self.delivered.get(where)
         if delivered is None:
             delivered = self.delivered[where] = set()
-        if offset in delivered and self.calm and self.hand_over and offset >= self.held_up_at.get(where, 0):
+        if offset in delivered and self.once and offset >= self.held_up_at.get(where, 0):
             raise application.broken(f"{where} at {offset} is read again after a planned handover")
         delivered.add(offset)
 
@@ -369,7 +375,7 @@ class History:
             for ms in (LONGEST_SETTLING_MS // 4, LONGEST_SETTLING_MS // 2):
                 self.later(ms, self.join_if_unsettled)
         while not self.settled():
-            if not any(a.running and not a.closed for a in self.applications):
+            if not self.going():
                 self.add_application()
             if self.simulation.now_ms >= until:
                 raise Broken(f"after {LONGEST_SETTLING_MS} ms without faults: {self.unsettled()}")
@@ -380,15 +386,19 @@ class History:
             return False
         if any(action != self.join_if_unsettled for _, _, action in self.planned):
             return False
-        if not all(a.settled() for a in self.applications if a.running and not a.closed):
+        going = self.going()
+        if not all(a.settled() for a in going):
             return False
         if self.protocol == "assign":
             return True
-        owned = [where for a in self.applications if a.running and not a.closed for where in a.expected]
+        owned = [where for a in going for where in a.expected]
         return sorted(owned) == sorted(self.partitions())
 
+    def going(self) -> list[Application]:
+        return [a for a in self.applications if a.running and not a.closed]
+
     def unsettled(self) -> str:
-        apps = [f"app {a.number}: {a.expected}" for a in self.applications if a.running and not a.closed]
+        apps = [f"app {a.number}: {a.expected}" for a in self.going()]
         return "; ".join([*apps, "group: " + self.cluster.group])
 
     def check(self) -> None:

@@ -124,9 +124,9 @@ class Application:
 
     # -- records
 
-    def take(self, most: int) -> int:
+    def take(self, most: int) -> None:
         """Takes what is there, and checks each record."""
-        how = self.chance.randrange(3)
+        how = self.chance.below(3)
         if how == 0:
             message = self.consumer.poll(0)
             messages = [] if message is None else [message]
@@ -134,9 +134,9 @@ class Application:
             messages = self.consumer.consume(most, 0)
         else:
             messages = self.take_batch(most)
-        self.check(messages)
+        if messages:
+            self.check(messages)
         self.progress.polled(self.simulation.now_ms, len(messages))
-        return len(messages)
 
     def take_batch(self, most: int):
         try:
@@ -146,12 +146,12 @@ class Application:
             return []
 
     def check(self, messages: Iterable[Message]) -> None:
-        messages, place = list(messages), 0
+        messages, place, history = list(messages), 0, self.history
         while place < len(messages):
-            if not self.history.per_record:  # else each record is committed in its turn
-                passed = self.cluster.pass_records(messages, place, self.expected, self.history.delivered,
-                                                   self.last_given, self.read_committed)
-                self.history.records += passed - place
+            if not history.per_record:  # else each record is committed in its turn
+                passed = self.cluster.pass_records(messages, place, self.expected, history.delivered, self.last_given,
+                                                   self.read_committed, not history.once)
+                history.records += passed - place
                 place = passed
                 if place == len(messages):
                     break

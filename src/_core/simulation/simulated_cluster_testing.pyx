@@ -125,12 +125,12 @@ cdef class SimulatedCluster:
         return self.log(topic, partition).may_follow(position, offset, read_committed)
 
     def pass_records(self, list messages, Py_ssize_t at, dict expected, dict delivered, dict last_given,
-                     bint read_committed):
+                     bint read_committed, bint again):
         """Note the records from ``at`` on that are right beyond doubt; return the place of the first that is not.
 
         Right is a record without error, of a partition with a known position, at the offset that may follow, with the
-        value written there, and handed out for the first time. `Application.check` judges the others, as it would
-        judge all: this saves its time for a run of good ones.
+        value written there, and unless ``again`` handed out for the first time. `Application.check` judges the others,
+        as it would judge all: this saves its time for a run of good ones.
         """
         cdef PartitionLog* log = NULL
         cdef char due[300]
@@ -147,13 +147,14 @@ cdef class SimulatedCluster:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             if topic is not last_topic or partition != last_partition:
                 where = (topic, partition)
-                known, seen = expected.get(where), delivered.get(where)
-                if known is None or seen is None:
+                known = expected.get(where)
+                if known is None:
                     return place
+                seen = delivered.setdefault(where, set())
                 last_topic, last_partition, position = topic, partition, known
                 name = topic.encode()
                 log = self.log(topic, partition)
-            if offset in seen or not log.may_follow(position, offset, read_committed):
+            if not again and offset in seen or not log.may_follow(position, offset, read_committed):
                 return place
             value = message.value()
             length = snprintf(due, sizeof(due), b"%s:%d:%lld", <const char*>name, partition, <long long>offset)
