@@ -15,6 +15,7 @@ cdef class NetworkClient(Authenticator):
     cdef vector[Node*] retired            # thread: N; removed from the list, with requests still in flight
     cdef vector[SelectorEvent] events     # thread: N
     cdef bint reads_pending               # thread: N; a transport has bytes that the selector cannot see
+    cdef bint parts_only                  # thread: N; the events of this wait were parts of responses, nothing else
     cdef bint on_bootstrap                # thread: N; `nodes` is the bootstrap list
     cdef bint closed                      # thread: N
     cdef bint abandoned                   # thread: A, in the child of a fork

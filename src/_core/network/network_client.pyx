@@ -34,6 +34,7 @@ from kconsumer._core.network.connection cimport (
     CONN_READY,
     CONN_RESOLVING,
     CONN_SASL,
+    IO_AGAIN,
     IO_BROKEN,
     IO_FRAME,
     InFlight,
@@ -528,6 +529,8 @@ cdef class NetworkClient(Authenticator):
         while c.fd >= 0 and outcome == IO_FRAME:
             outcome = receive(c, self.pool, limit if c.state != CONN_READY else self.config.receive_message_max_bytes,
                               &share, &why)
+            if outcome != IO_AGAIN:
+                self.parts_only = False
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
                 # Without a request in flight, another read would find nothing: one system call per Fetch response.
@@ -541,7 +544,9 @@ cdef class NetworkClient(Authenticator):
             return
         if c.wire().pending():
             self.reads_pending = True
+            self.parts_only = False
         if c.wire().crossed() & kReadWantsWrite:
+            self.parts_only = False
             self.watch(c, now_ms)
 
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -597,6 +602,8 @@ cdef class NetworkClient(Authenticator):
         if c.fd < 0:
             return
         c.node.stats().wakeups += 1
+        if c.state != CONN_READY:
+            self.parts_only = False
         if c.state == CONN_CONNECTING:
             rc = finish_connect(c.fd)
             if rc == 0:
@@ -612,6 +619,7 @@ cdef class NetworkClient(Authenticator):
         else:
             crossed = c.wire().crossed()
             if ready & SELECT_WRITE or crossed & kWriteWantsRead:
+                self.parts_only = False
                 self.write_out(c, now_ms)
             if c.fd >= 0 and (ready & SELECT_READ or crossed & kReadWantsWrite):
                 self.read_in(c, now_ms)
@@ -619,18 +627,25 @@ cdef class NetworkClient(Authenticator):
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
         cdef size_t i
         cdef int64_t wait_ms
+        cdef int64_t began_ms = now_ms
         cdef int rc
         self.free_retired(now_ms)
         self.expand_bootstrap(now_ms)
         self.heed_credentials(now_ms)
         wait_ms = min(timeout_ms, self.next_timeout_ms(now_ms))
-        rc = self.selector.wait(wait_ms if wait_ms != INT64_MAX else -1, self.events)
-        if rc != 0:
-            self.log.write(3, 0, b"SELECT", b"waiting for sockets failed: %s", error_text(rc).c_str())
-        now_ms = self.clock.now_ms()
-        # Handle events before timers: after a suspend the response may already be in the socket.
-        for i in range(self.events.size()):
-            self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
+        while True:
+            rc = self.selector.wait(wait_ms - (now_ms - began_ms) if wait_ms != INT64_MAX else -1, self.events)
+            if rc != 0:
+                self.log.write(3, 0, b"SELECT", b"waiting for sockets failed: %s", error_text(rc).c_str())
+            now_ms = self.clock.now_ms()
+            # Handle events before timers: after a suspend the response may already be in the socket.
+            self.parts_only = not self.events.empty()
+            for i in range(self.events.size()):
+                self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
+            # A broker sends a response in two or three parts, and waits while this thread reads one on its core. No
+            # other part of the turn needs to know.
+            if not self.parts_only or self.selector.interrupted() or now_ms - began_ms >= wait_ms:
+                break
         if self.reads_pending or self.resolving_count > 0 or self.paused_count > 0:
             self.visit_unselected(now_ms)
         self.expand_bootstrap(now_ms)

@@ -102,12 +102,14 @@ class Selector {
   // empty after a timeout or a wakeup. Returns 0 or an errno; EINTR counts as a wakeup.
   int wait(int64_t timeout_ms, std::vector<SelectorEvent>& events) {
     events.clear();
+    interrupted_ = false;
     waits_++;
     int n = wait_system(timeout_ms);
     if (n < 0) return errno == EINTR ? 0 : errno;
     for (int i = 0; i < n; i++) {
       SelectorEvent e = event(i);
       if (e.tag == nullptr) {
+        interrupted_ = true;
         drain_wakeup();
       } else {
         events.push_back(e);
@@ -125,6 +127,8 @@ class Selector {
     (void)ignored;
   }
 
+  // Returns whether a wakeup was among what ended the latest wait.
+  bool interrupted() const { return interrupted_; }
   int64_t waits() const { return waits_; }
 
  private:
@@ -180,6 +184,7 @@ class Selector {
   int poll_fd_ = -1;
   int wake_read_fd_ = -1;
   int wake_write_fd_ = -1;
+  bool interrupted_ = false;         // thread: N
   int64_t waits_ = 0;                // thread: N; number of calls of wait()
   std::atomic<bool> woken_{false};   // shared: atomic
 };

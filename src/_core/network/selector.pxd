@@ -22,4 +22,5 @@ cdef extern from "network/selector.hpp" namespace "kc" nogil:
         void remove(int fd, uint8_t before)
         int wait(int64_t timeout_ms, vector[SelectorEvent]& events)
         void wakeup()
+        bint interrupted()
         int64_t waits()

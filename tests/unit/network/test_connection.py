@@ -1,6 +1,8 @@
 """Making a connection, negotiating versions, framing."""
 
+import contextlib
 import struct
+import threading
 
 import pytest
 from scripted_broker import (
@@ -15,6 +17,7 @@ from scripted_broker import (
     api_versions_v3,
 )
 
+from kconsumer._core.base.clock import Clock
 from kconsumer._core.network.network_testing import NetworkDriver
 
 TRANSPORT, TIMED_OUT, BAD_MSG, UNSUPPORTED = -195, -185, -199, -165
@@ -161,6 +164,71 @@ def test_a_response_that_comes_byte_by_byte(broker, driver):
         driver.poll(50)
     driver.poll_until(lambda: driver.ended)
     assert driver.ended[0]["body"] == b"abcdef"
+
+
+@contextlib.contextmanager
+def in_parts(peer, parts, pause_s=0.01):
+    """Another thread sends the parts of a response, with pauses."""
+    ended = threading.Event()
+
+    def send():
+        for part in parts:
+            if ended.wait(pause_s):
+                return
+            with contextlib.suppress(OSError):
+                peer.sock.sendall(part)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    yield
+    ended.set()
+    sender.join()
+
+
+def test_the_parts_of_a_response_take_one_turn(broker, driver):
+    """A broker sends a response in two or three parts, and waits while N reads one on its core."""
+    peer = broker.negotiate(driver)
+    driver.add(3, timeout_ms=500_000)
+    frame = peer.frame(broker.read_request(driver, peer).correlation_id, b"abcdef")
+    with in_parts(peer, [frame[:3], frame[3:9], frame[9:]]):
+        driver.poll(400_000)
+    assert [e["body"] for e in driver.ended] == [b"abcdef"]
+
+
+def test_a_wakeup_between_two_parts_ends_the_wait(broker, driver):
+    peer = broker.negotiate(driver)
+    driver.add(3, timeout_ms=500_000)
+    frame = peer.frame(broker.read_request(driver, peer).correlation_id, b"abcdef")
+    with in_parts(peer, [frame[:9]]):
+        waker = threading.Timer(0.1, driver.wakeup)
+        waker.start()
+        driver.poll(400_000)
+        waker.join()
+    assert driver.ended == []
+    peer.sock.sendall(frame[9:])
+    driver.poll_until(lambda: driver.ended)
+
+
+def test_a_connection_that_is_lost_between_two_parts_ends_the_wait(broker, driver):
+    peer = broker.negotiate(driver)
+    driver.add(3, timeout_ms=500_000)
+    peer.sock.sendall(peer.frame(broker.read_request(driver, peer).correlation_id, b"abcdef")[:9])
+    closer = threading.Timer(0.1, peer.close)
+    closer.start()
+    driver.poll(400_000)
+    closer.join()
+    assert driver.ended[0]["code"] == TRANSPORT
+
+
+@pytest.mark.parametrize(("timeout_ms", "deadline_ms", "ends"), [(200, 500_000, False), (400_000, 200, True)])
+def test_parts_prolong_neither_the_wait_nor_a_deadline(broker, timeout_ms, deadline_ms, ends):
+    driver = NetworkDriver([broker.address], Clock())
+    peer = broker.negotiate(driver)
+    driver.add(3, timeout_ms=deadline_ms)
+    frame = peer.frame(broker.read_request(driver, peer).correlation_id, bytes(100_000))
+    with in_parts(peer, [frame[i : i + 1] for i in range(len(frame))], 0.002):  # for 200 s
+        driver.poll(timeout_ms)
+        assert [e["code"] for e in driver.ended] == ([TIMED_OUT] if ends else [])
 
 
 @pytest.mark.parametrize("cut", [1, 3, 4, 5, 7, 8, 9, 17, 18, 20, 30])
