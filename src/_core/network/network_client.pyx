@@ -78,6 +78,8 @@ from kconsumer._core.records.columns cimport Block
 
 # One connection's share of a turn, so that a broker at full rate does not block the other connections.
 cdef size_t READ_SHARE_BYTES = 2 << 20
+# Parts of larger frames end the turn: while it lasts, the socket collects more for the next read (10 % of the rate).
+cdef size_t SMALL_FRAME_BYTES = 1 << 16
 # The largest frame from a broker before its connection is ready.
 cdef int64_t FRAME_BYTES_BEFORE_READY = 1 << 20
 # Requests in flight on a connection whose requests do not wait at the broker.
@@ -529,7 +531,7 @@ cdef class NetworkClient(Authenticator):
         while c.fd >= 0 and outcome == IO_FRAME:
             outcome = receive(c, self.pool, limit if c.state != CONN_READY else self.config.receive_message_max_bytes,
                               &share, &why)
-            if outcome != IO_AGAIN:
+            if outcome != IO_AGAIN or c.frame_length > SMALL_FRAME_BYTES:
                 self.parts_only = False
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
@@ -642,7 +644,7 @@ cdef class NetworkClient(Authenticator):
             self.parts_only = not self.events.empty()
             for i in range(self.events.size()):
                 self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
-            # A broker sends a response in two or three parts, and waits while this thread reads one on its core. No
+            # A broker sends a small response in three parts, and waits while this thread reads one on its core. No
             # other part of the turn needs to know.
             if not self.parts_only or self.selector.interrupted() or now_ms - began_ms >= wait_ms:
                 break
