@@ -531,8 +531,7 @@ cdef class NetworkClient(Authenticator):
         while c.fd >= 0 and outcome == IO_FRAME:
             outcome = receive(c, self.pool, limit if c.state != CONN_READY else self.config.receive_message_max_bytes,
                               &share, &why)
-            if outcome != IO_AGAIN or c.frame_length > SMALL_FRAME_BYTES:
-                self.parts_only = False
+            self.parts_only = self.parts_only and outcome == IO_AGAIN and c.frame_length <= SMALL_FRAME_BYTES
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
                 # Without a request in flight, another read would find nothing: one system call per Fetch response.
@@ -546,9 +545,7 @@ cdef class NetworkClient(Authenticator):
             return
         if c.wire().pending():
             self.reads_pending = True
-            self.parts_only = False
         if c.wire().crossed() & kReadWantsWrite:
-            self.parts_only = False
             self.watch(c, now_ms)
 
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -604,8 +601,7 @@ cdef class NetworkClient(Authenticator):
         if c.fd < 0:
             return
         c.node.stats().wakeups += 1
-        if c.state != CONN_READY:
-            self.parts_only = False
+        self.parts_only = self.parts_only and c.state == CONN_READY
         if c.state == CONN_CONNECTING:
             rc = finish_connect(c.fd)
             if rc == 0:
@@ -628,8 +624,7 @@ cdef class NetworkClient(Authenticator):
 
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
         cdef size_t i
-        cdef int64_t wait_ms
-        cdef int64_t began_ms = now_ms
+        cdef int64_t wait_ms, began_ms = now_ms
         cdef int rc
         self.free_retired(now_ms)
         self.expand_bootstrap(now_ms)
@@ -646,7 +641,8 @@ cdef class NetworkClient(Authenticator):
                 self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
             # A broker sends a small response in three parts, and waits while this thread reads one on its core. No
             # other part of the turn needs to know.
-            if not self.parts_only or self.selector.interrupted() or now_ms - began_ms >= wait_ms:
+            if (not self.parts_only or self.reads_pending or self.selector.interrupted()
+                    or now_ms - began_ms >= wait_ms):
                 break
         if self.reads_pending or self.resolving_count > 0 or self.paused_count > 0:
             self.visit_unselected(now_ms)
