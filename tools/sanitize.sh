@@ -18,8 +18,9 @@ case $mode in
   address)
     # Unoptimized: the compiler takes many times as long otherwise, and assertions are on.
     debug=1; runtime=libasan.so; symbol=__asan_
+    # The slow ones decode thousands of millions of items.
     tests=(tests/unit/{managers,consumer,state,events,records,values,protocol,network} tests/unit/test_threads.py
-           tests/embedded/test_fork.py)
+           tests/embedded/test_fork.py -m "not slow")
     ;;
   *) echo "sanitize: the mode is thread or address, not $mode" >&2; exit 2 ;;
 esac
