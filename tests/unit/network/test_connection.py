@@ -180,9 +180,11 @@ def in_parts(peer, parts, pause_s=0.01):
 
     sender = threading.Thread(target=send)
     sender.start()
-    yield
-    ended.set()
-    sender.join()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.join()
 
 
 def test_the_parts_of_a_response_take_one_turn(broker, driver):
