@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,6 +28,13 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("no deadline")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def freed_memory_returns() -> None:
+    """For tests that measure memory: AddressSanitizer (`make sanitize`) keeps what is freed."""
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("AddressSanitizer keeps what is freed")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,6 +1,5 @@
 """CommitRequestManager: OffsetCommit of whoever commits; test_commits_of_members.py has what only members do."""
 
-import os
 import resource
 
 import pytest
@@ -347,7 +346,7 @@ def test_the_loop_wakes_for_the_oldest_of_the_commits_that_wait_as_one(group):
     assert group.deadline_ms == 1000
 
 
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what is freed")
+@pytest.mark.usefixtures("freed_memory_returns")
 @pytest.mark.parametrize("named", ["own metadata", "other partitions"])
 def test_commits_of_any_partitions_and_metadata_take_little_memory_while_the_coordinator_is_away(group, named):
     group.commit(("t", 0, 0), sync=False)
@@ -369,7 +368,7 @@ def test_commits_of_any_partitions_and_metadata_take_little_memory_while_the_coo
     assert grown_kib < 64 * 1024
 
 
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what is freed")
+@pytest.mark.usefixtures("freed_memory_returns")
 def test_many_commits_while_the_coordinator_is_away_take_little_memory_and_are_all_reported(group):
     """Own offsets are kept while there is room; commits after that are reported with the newest ones."""
     group.commit(("t", 0, 0), sync=False)

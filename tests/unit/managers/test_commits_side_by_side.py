@@ -1,7 +1,6 @@
 """Commits that wait, are sent or end beside others of the same partitions: the stored offset never goes back against
 the application's last word, and each commit has its own result."""
 
-import os
 import resource
 
 import pytest
@@ -26,8 +25,6 @@ from scripted_group import (
 from test_commits_before_leaving import answer_commit, commit
 
 from kconsumer import TopicPartition
-
-MEMORY = pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what is freed")
 
 
 @pytest.fixture
@@ -214,7 +211,7 @@ def test_a_retried_commit_joins_one_that_has_an_offset_below_0(group):
     assert [(event[1], [o[2] for o in event[2]]) for event in group.take_events()] == [(0, [5]), (0, [INVALID, 6])]
 
 
-@MEMORY
+@pytest.mark.usefixtures("freed_memory_returns")
 def test_commits_with_an_offset_below_0_take_little_memory_while_the_coordinator_is_away(group):
     group.commit(("t", 0, 0), sync=False)
     group.turn()
@@ -224,7 +221,7 @@ def test_commits_with_an_offset_below_0_take_little_memory_while_the_coordinator
     assert grown_kib(before) < 32 * 1024
 
 
-@MEMORY
+@pytest.mark.usefixtures("freed_memory_returns")
 def test_reports_of_commits_that_ran_out_of_time_have_their_own_partitions_only(group):
     group.commit(*[("t", n, 1) for n in range(200)], sync=False, notify=True)
     group.turn()

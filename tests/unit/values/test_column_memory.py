@@ -29,7 +29,7 @@ def faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer keeps what is freed")
+@pytest.mark.usefixtures("freed_memory_returns")
 def test_batches_one_after_another_take_no_new_memory():
     given = batch(0)
     for _ in range(3):
