@@ -19,7 +19,7 @@ VERSION = 9  # compact arrays without topic ids: the smallest encoding of everyt
 
 UNTIL_REPORTED = """
 consumer.assign([TopicPartition("flights", 0)])
-while not errors:
+while not any({words!r} in error for error in errors):
     consumer.poll(0.1)
 """
 UNTIL_KNOWN = """
@@ -82,18 +82,24 @@ HERE = struct.pack(">i", NODE) + compact(9) + b"127.0.0.1" + b"PORT" + b"\0\0"
 def test_brokers_without_end(flights):
     body = metadata([broker_entry(i) for i in range(300_000)], [])
     assert len(body) < 3.4e6
-    report = run(UNTIL_REPORTED, body, flights)
+    words = "field brokers: 300000 elements, but at most 10000 are accepted"
+    report = run(UNTIL_REPORTED.format(words=words), body, flights)
     assert report.peak <= 8 * len(body) + BESIDES
-    assert any("field brokers: 300000 elements, but at most 10000 are accepted" in error for error in report.errors)
 
 
 def test_as_many_brokers_as_are_accepted(flights):
     """Each is an address until it is connected to."""
     body = metadata([HERE] + [broker_entry(i, b"b%06d.example.org" % i) for i in range(2, 10_001)],
                     [topic_entry(b"flights", [partition_entry(0, 1)])])
-    known = run(UNTIL_KNOWN + "consumer.close()", body, flights, {
-        "auto.offset.reset": "earliest", "statistics.interval.ms": 100})
-    assert known.peak <= 8 * len(body) + BESIDES + 40 * MIB  # the statistics name each of them
+    known = run(UNTIL_KNOWN + """
+until = time.monotonic() + 1.5
+while time.monotonic() < until:
+    consumer.poll(0.1)
+consumer.close()
+""", body, flights, {
+        "auto.offset.reset": "earliest", "statistics.interval.ms": 1000})
+    # The statistics name each of them. An application that is late finds one of them waiting, not ten.
+    assert known.peak <= 8 * len(body) + BESIDES + 40 * MIB
 
 
 @pytest.mark.parametrize("replicas", [0, 1, 3])
@@ -136,26 +142,29 @@ while consumer.poll(0.1) is None:
 def test_empty_topics_take_no_more_than_their_share(flights):
     """Ten bytes each, of which 104 in memory would be made."""
     body = metadata([HERE], [topic_entry(b"", [])] * 400_000)
-    report = run(UNTIL_REPORTED, body, flights)
+    words = "400000 elements would take more than 6 times the memory of the message"
+    report = run(UNTIL_REPORTED.format(words=words), body, flights)
     assert report.peak <= 8 * len(body) + BESIDES
-    assert any("400000 elements would take more than 6 times the memory of the message" in e for e in report.errors)
 
 
 def test_more_partitions_than_are_accepted(flights):
     per_topic = [partition_entry(i) for i in range(700_000)]
     body = metadata([HERE], [topic_entry(name, per_topic) for name in (b"a", b"b", b"flights")])
-    report = run(UNTIL_REPORTED, body, flights)
+    words = "2100000 partitions, but at most 2000000 are accepted"
+    report = run(UNTIL_REPORTED.format(words=words), body, flights)
     assert report.peak <= 8 * len(body) + BESIDES
-    assert any("2100000 partitions, but at most 2000000 are accepted" in error for error in report.errors)
 
 
 def test_list_topics_reports_the_cause_of_a_timeout(flights):
     body = metadata([broker_entry(i) for i in range(300_000)], [])
     report = run("""
-try:
-    consumer.list_topics(timeout=1)
-except KafkaException as late:
-    found["said"] = str(late)
+for timeout in (1, 5, 25):  # until a response has come
+    try:
+        consumer.list_topics(timeout=timeout)
+    except KafkaException as late:
+        found["said"] = str(late)
+    if "usable response" in found["said"]:
+        break
 """, body, flights)
     assert "with a usable response: MetadataResponse v9: field brokers: 300000 elements" in report.found["said"]
 

@@ -25,7 +25,7 @@ from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 
 TOPIC = "flights"
 HOSTILE_S = 0.5            # how long an application keeps asking a broker that lies
-RECOVERY_S = 20.0          # the longest pause of any back-off and time limit that a scene sets, many times
+RECOVERY_S = 45.0          # the longest pause of any back-off and time limit that a scene sets, many times
 STOPPED = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION)
 
 

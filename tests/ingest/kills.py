@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +27,7 @@ from typing import Any
 import polars as pl
 
 from kconsumer.testing import KafkaCluster
-from tests.spark.standalone import descendants
+from tests.spark.standalone import descendants, kill_one
 
 FORMATS = ("parquet", "delta", "iceberg")
 VICTIMS = ("driver", "driver", "driver", "worker", "broker")
@@ -115,8 +113,7 @@ class Killing:
         process.kill()
 
     def _kill_worker(self, process: subprocess.Popen[str]) -> None:
-        for pid in descendants(process.pid, "multiprocessing.spawn")[:1]:
-            os.kill(pid, signal.SIGKILL)
+        kill_one(descendants(process.pid, "multiprocessing.spawn"))
 
     def _kill_broker(self, process: subprocess.Popen[str]) -> None:
         broker = self.cluster.broker_ids[0]

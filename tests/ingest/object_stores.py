@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,12 +20,16 @@ from urllib.request import urlopen
 
 import pytest
 
+from kconsumer.testing._process import Ports
+
 ROOT = Path(__file__).resolve().parents[2]
 AZURITE = "azurite@3.35.0"
 SCHEMES = ("s3", "gs", "abfs")
 # Azurite's published account and key, which every installation has.
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+_ports = Ports()  # held until this process ends
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,9 @@ def _s3() -> Iterator[Store]:
     pytest.importorskip("moto")
     from pyarrow import fs
 
-    port = _free_port()
+    port = _ports.take()
     endpoint = f"http://127.0.0.1:{port}"
-    with _process([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], endpoint):
+    with _process([sys.executable, str(Path(__file__).with_name("s3_server.py")), str(port)], endpoint):
         fs.S3FileSystem(access_key="key", secret_key="secret", endpoint_override=endpoint, region="us-east-1",
                         allow_bucket_creation=True).create_dir("tables")
         yield Store("s3", endpoint, {
@@ -87,7 +90,7 @@ def _azure() -> Iterator[Store]:
     pytest.importorskip("adlfs")
     from azure.storage.blob import BlobServiceClient
 
-    port = _free_port()
+    port = _ports.take()
     azurite = f"http://127.0.0.1:{port}"
     # Without the last option Azurite sends usage data to its makers.
     with _process([*_azurite(), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence", "--silent",
@@ -135,12 +138,6 @@ def _azurite() -> list[str]:
                               text=True, check=False)
         assert done.returncode == 0, done.stderr
     return [node, str(program)]
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

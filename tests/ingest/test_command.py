@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ pytestmark = pytest.mark.embedded
 JSON = ("--value", "json", "--schema", "a INT")
 INGEST = [sys.executable, "-m", "kconsumer", "ingest", "--runner", "local", "--workers", "1"]
 NO_BROKER = "127.0.0.1:1"
+FETCH = 1  # the API key
 
 
 @pytest.fixture(scope="module")
@@ -136,20 +136,28 @@ def test_a_sample_belongs_to_the_other_engine(cluster: EmbeddedCluster, tmp_path
 
 
 def test_a_second_sigterm_ends_the_process(cluster: EmbeddedCluster, tmp_path: Path):
-    """The first one ends the run after its trigger, which waits for the brokers here."""
+    """The first one ends the run after its trigger, which waits for a Fetch here."""
     with EmbeddedCluster(1) as other:
         other.create_topic("t", 1)
-        process = subprocess.Popen(command(other.bootstrap_servers, *JSON, "-O", str(tmp_path), "--trigger", "1s",
-                                           "--metrics", str(tmp_path / "metrics")), stderr=subprocess.PIPE, text=True)
         other.produce("t", [{"value": b'{"a": 1}'}])
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "metrics").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        other.broker_down()
-        other.set_rtt(60_000)
-    time.sleep(2)
-    os.kill(process.pid, signal.SIGTERM)
-    time.sleep(1)
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(30) == 128 + signal.SIGTERM
+        other.push_request_errors(FETCH, [0] * 100, broker=1, rtt_ms=600_000)
+        other.track_requests()
+        with subprocess.Popen(command(other.bootstrap_servers, *JSON, "-O", str(tmp_path), "--trigger", "1s"),
+                              stderr=subprocess.DEVNULL) as process:
+            try:
+                within(60, lambda: any(request.api_key == FETCH for request in other.requests()))
+                process.send_signal(signal.SIGTERM)
+                time.sleep(1)
+                assert process.poll() is None
+                # A process that stands still sees two signals as one.
+                within(60, lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)
+                assert process.returncode == 128 + signal.SIGTERM
+            finally:
+                process.kill()
+
+
+def within(seconds: float, done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

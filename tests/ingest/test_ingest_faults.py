@@ -88,6 +88,7 @@ def each_once(frame: pl.DataFrame) -> bool:
         sorted(frame.select("partition", "offset").rows()) == offsets
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_broker_is_killed_meanwhile(cluster: KafkaCluster, topic: str, tmp_path: Path, kind: str):
     """While tasks read and the driver plans: the run waits for the broker, and goes on."""

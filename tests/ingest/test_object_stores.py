@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -300,6 +300,7 @@ class DeltaStoreWorld(StoreWorld):
         return [uri.removeprefix(f"{self.folder}/") for uri in uris]
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("made", "seeds"), [(StoreWorld, 4), (DeltaStoreWorld, 2)])
 def test_each_record_is_there_once_whatever_is_killed(real: Store, made: Any, seeds: int):
     for seed in range(seeds):
@@ -376,10 +377,15 @@ class _LookingFirst(_Ignoring):
 
     there = b""
 
+    def __init__(self) -> None:
+        self.first_two = threading.Semaphore(2)
+        self.both_have_looked = threading.Barrier(2)
+
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None:
         if self.there:
             raise FileExistsError
-        time.sleep(0.05)
+        if self.first_two.acquire(blocking=False):
+            self.both_have_looked.wait(60)
         self.there = value
 
 

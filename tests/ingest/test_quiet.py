@@ -18,6 +18,7 @@ from test_values import InProcess
 from kconsumer.errors import ConfigurationError
 from kconsumer.ingest import Ingestion, IngestOptions, Routes
 from kconsumer.ingest.driver import State
+from kconsumer.ingest.ingestion import SystemClock
 from kconsumer.ingest.manifest import FileEntry
 from kconsumer.ingest.quiet import Quiet
 from kconsumer.ingest.tables import delta_compaction, iceberg_compaction, small_files
@@ -170,6 +171,7 @@ def _simulate(world: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         simulate(world, seed, interval=200.0, compact_after=2)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.parametrize("size", ["few", pytest.param("many", marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
 def test_each_record_is_there_once_whatever_is_killed(
@@ -264,7 +266,20 @@ class Waking:
             self.run.stop()
 
 
+@pytest.fixture
+def waiting_is_all_that_takes_time(monkeypatch: pytest.MonkeyPatch):
+    """On a slow machine a trigger would take its whole interval, and leave no time for a compaction."""
+    now_s = [1000.0]
+
+    def wait(_: SystemClock, seconds: float) -> None:
+        now_s[0] += seconds
+
+    monkeypatch.setattr(SystemClock, "now", lambda _: now_s[0])
+    monkeypatch.setattr(SystemClock, "wait", wait)
+
+
 @pytest.mark.embedded
+@pytest.mark.usefixtures("waiting_is_all_that_takes_time")
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_long_run_compacts_its_table(cluster: EmbeddedCluster, tmp_path: Path, kind: str):
     pytest.importorskip({"delta": "deltalake", "iceberg": "pyiceberg"}[kind])
@@ -279,6 +294,7 @@ def test_a_long_run_compacts_its_table(cluster: EmbeddedCluster, tmp_path: Path,
 
 
 @pytest.mark.embedded
+@pytest.mark.usefixtures("waiting_is_all_that_takes_time")
 def test_routes_compact_every_table(cluster: EmbeddedCluster, tmp_path: Path):
     pytest.importorskip("deltalake")
     names = [one_table.topic(cluster, {"a": 0}) for _ in range(2)]

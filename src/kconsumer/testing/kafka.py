@@ -291,13 +291,27 @@ class KafkaCluster:
         self._wait_for_view(lambda view: f"topic {name} still exists" if name in view.topics else "")
 
     def leaders(self, topic: str) -> dict[int, int]:
-        """Return the leader's broker id of each partition; -1: no leader."""
-        for address in self._addresses():
-            found = _probe.metadata(address).topics.get(topic)
-            if found is None:
-                raise ClusterError(f"topic {topic} does not exist")
-            return found.leaders
-        raise ClusterError("no broker of the cluster is running")
+        """Return the leader's broker id of each partition; -1: no leader.
+
+        Asks the first running broker that answers. Raises ClusterError if it does not know the topic, or if no broker
+        answers within two minutes.
+        """
+        deadline = time.monotonic() + _READY_SECONDS
+        failure = "no broker of the cluster is running"
+        while addresses := self._addresses():
+            for address in addresses:
+                try:
+                    found = _probe.metadata(address).topics.get(topic)
+                except (OSError, struct.error, ValueError) as error:
+                    failure = f"no answer from {address} ({error})"
+                    continue
+                if found is None:
+                    raise ClusterError(f"topic {topic} does not exist")
+                return found.leaders
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        raise ClusterError(failure)
 
     def produce(
         self,
