@@ -10,11 +10,16 @@ import pytest
 from reading import peers_first
 
 
+BROKERS_S = 400  # brokers that a test starts may take two minutes (KafkaCluster)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.kafka)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(BROKERS_S))
 
 
 @pytest.fixture

@@ -28,15 +28,22 @@ def write(cluster, topic, partitions, count, *, first=0, size=100, **config):
     producer = confluent_kafka.Producer({
         "bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "linger.ms": 20, "enable.idempotence": True,
         "queue.buffering.max.messages": 2_000_000, **{k.replace("_", "."): v for k, v in config.items()}})
+    failed = []
+
+    def on_delivery(error, message):
+        if error is not None:
+            failed.append(error)
+
     for p in partitions:
         for offset in range(first, first + count):
             while True:
                 try:
-                    producer.produce(topic, value_of(p, offset, size), partition=p)
+                    producer.produce(topic, value_of(p, offset, size), partition=p, on_delivery=on_delivery)
                     break
                 except BufferError:
                     producer.poll(0.1)
     assert producer.flush(PATIENCE) == 0
+    assert failed == []
 
 
 def open_reader(cluster, topic, partitions, offset=0, **more):
@@ -113,8 +120,10 @@ def meanwhile(action):
 
     thread = threading.Thread(target=run)
     thread.start()
-    yield thread
-    thread.join(2 * PATIENCE)
+    try:
+        yield thread
+    finally:
+        thread.join(2 * PATIENCE)
     assert not thread.is_alive()
     if raised:
         raise raised[0]
@@ -133,8 +142,21 @@ def delete_records(cluster, topic, before):
 
 
 def add_partitions(cluster, topic, total):
+    """Add partitions, and wait until brokers lead them: for a producer that asks before, they do not exist."""
     client = admin(cluster)
     client.create_partitions([NewPartitions(topic, total)])[topic].result(PATIENCE)
+    deadline = time.monotonic() + PATIENCE
+    while sorted(p for p, leader in cluster.leaders(topic).items() if leader >= 0) != list(range(total)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def first_message(consumer):
+    """The next message or error that poll() gives."""
+    deadline = time.monotonic() + PATIENCE
+    while (message := consumer.poll(1.0)) is None:
+        assert time.monotonic() < deadline, "no message"
+    return message
 
 
 def collected(consumer, seconds):

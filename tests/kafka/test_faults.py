@@ -19,6 +19,7 @@ from reading import (
     by_poll,
     collected,
     delete_records,
+    first_message,
     meanwhile,
     open_reader,
     read_until,
@@ -122,7 +123,7 @@ def test_all_brokers_are_down_for_some_time(kafka, topic_name):
                 consumer.get_watermark_offsets(TopicPartition(topic, 0), 0.5)
             with pytest.raises(kconsumer.TimeoutError):
                 consumer.list_topics(timeout=0.5)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 20  # two of 0.5 s
         finally:
             kafka.restart(1)
         write(kafka, topic, [0], 10, first=100)
@@ -216,11 +217,12 @@ def test_deleted_records_follow_the_policy(kafka, topic_name):
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True) == (60, 100)
     ledger = Ledger([1], first=100)
     with open_reader(kafka, topic, [1], offset=10, auto_offset_reset="latest") as consumer:
-        assert collected(consumer, 1.0) == {}
+        read_until(by_poll, consumer, ledger, lambda: consumer.lag().get((topic, 1)) == 0)
         write(kafka, topic, [1], 5, first=100)
         read_until(by_poll, consumer, ledger, lambda: len(ledger) == 105)
     with open_reader(kafka, topic, [2], offset=10, auto_offset_reset="error") as consumer:
-        (message,) = collected(consumer, 1.5)[2]
+        message = first_message(consumer)
+        assert collected(consumer, 0.5) == {}
         assert message.error().code() == KafkaError._AUTO_OFFSET_RESET
         assert (message.topic(), message.partition(), message.offset()) == (topic, 2, 10)
         with pytest.raises(kconsumer.OffsetOutOfRangeError) as caught:
@@ -312,8 +314,7 @@ def test_a_corrupt_batch_stops_its_partition_only_and_can_be_passed(kafka_to_dam
         with pytest.raises(kconsumer.CorruptRecordError):
             next(consumer)
     with open_reader(cluster, topic, [0], check_crcs=False) as consumer:
-        found = collected(consumer, 1.0)[0]
-        assert [m.offset() for m in found] == list(range(30))
+        assert [m.offset() for m in consumer.consume(30, PATIENCE)] == list(range(30))
 
 
 @pytest.fixture(scope="module")
@@ -443,8 +444,11 @@ def test_times_and_special_offsets(kafka, topic_name):
     topic, start = topic_name(), int(time.time() * 1000) - 3_600_000
     kafka.create_topic(topic)
     kafka.produce(topic, ({"value": b"%d" % i, "timestamp": start + 1000 * i} for i in range(100)))
+    earliest = (time.time() - 59 * 60) * 1000  # the reset is at some moment from here on
     with open_reader(kafka, topic, [0], offset=OFFSET_INVALID, auto_offset_reset="by_duration:PT59M") as consumer:
-        assert 55 <= consumer.poll(PATIENCE).offset() <= 65
+        offset = consumer.poll(PATIENCE).offset()
+        latest = (time.time() - 59 * 60) * 1000
+        assert earliest - 1000 <= start + 1000 * offset <= latest + 2000
 
         def at(time_ms):
             (found,) = consumer.offsets_for_times([TopicPartition(topic, 0, time_ms)], PATIENCE)

@@ -37,7 +37,7 @@ from kconsumer.security.oauth import unsecured_token
 from kconsumer.testing import KafkaCluster
 
 # What "at once" may take on a loaded machine; calls are given half a minute.
-SOON_S = 8
+SOON_S = 20
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +291,13 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         producer.flush()
 
     stats: list[dict[str, Any]] = []
+
+    def of_all_brokers(what: str) -> int:
+        return sum(broker[what] for broker in stats[-1]["brokers"].values()) if stats else 0
+
+    def renewals() -> int:
+        return sum("authenticated" in line for line in lines) - of_all_brokers("connects") if stats else 0
+
     config = at(secured, client(mechanism), {
         "debug": "security", "log_level": 7, "logger": logger, "group.id": name, "auto.offset.reset": "earliest",
         "statistics.interval.ms": 1000, "stats_cb": lambda text: stats.append(json.loads(text)),
@@ -300,8 +307,8 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         writer = threading.Thread(target=write)
         writer.start()
         read: list[int] = []
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
+        end = time.monotonic() + 40
+        while renewals() < 6 and time.monotonic() < end:  # ten seconds of the two connections that are never idle
             read += [int(m.value() or b"") for m in consumer.consume(1000, 0.2) if m.error() is None]
         stop.set()
         writer.join()
@@ -309,12 +316,9 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         while len(read) < written and time.monotonic() < end:
             read += [int(m.value() or b"") for m in consumer.consume(1000, 1) if m.error() is None]
     assert read == list(range(written))
-    connects = sum(broker["connects"] for broker in stats[-1]["brokers"].values())
-    disconnects = sum(broker["disconnects"] for broker in stats[-1]["brokers"].values())
-    authentications = sum("authenticated" in line for line in lines)
-    assert disconnects == 0
-    # Ten seconds of sessions of three, on the connections that had something to say.
-    assert authentications >= connects + 6
+    assert renewals() >= 6
+    # A broker that stands still when a session ends closes the connection. Without renewals it closes each one.
+    assert of_all_brokers("disconnects") <= 2
 
 
 # Tokens
@@ -339,8 +343,10 @@ def test_oauth_cb_is_asked_before_the_first_connection_and_before_the_token_ends
         assert calls == ["what=ever"]
         assert read_two(consumer, topic) == [b"a", b"b"]
         # Through three tokens, on the same connections: sessions end with the token.
-        assert consumer.poll(10) is None
-        assert len(calls) >= 3
+        end = time.monotonic() + 40
+        while len(calls) < 3:
+            assert consumer.poll(1) is None
+            assert time.monotonic() < end
         secured.produce(topic, ["c"])
         message = consumer.poll(20)
         assert message is not None and message.value() == b"c"
@@ -397,14 +403,16 @@ def test_oidc(secured: KafkaCluster, provider: OidcProvider, topic: str) -> None
     try:
         with kconsumer.Consumer(at(secured, oidc, listener="OIDC")) as consumer:
             assert read_two(consumer, topic) == [b"a", b"b"]
-            assert consumer.poll(8) is None
+            end = time.monotonic() + 40
+            while len(provider.requests) < 3:  # the first one fails, the third one renews the token
+                assert consumer.poll(1) is None
+                assert time.monotonic() < end
             secured.produce(topic, ["c"])
             message = consumer.poll(20)
             assert message is not None and message.value() == b"c"
     finally:
         provider.life_s = 300
     assert provider.requests[0] == {"grant_type": "client_credentials", "scope": "read"}
-    assert len(provider.requests) >= 3
     assert {error.code() for error in errors} <= {KafkaError._AUTHENTICATION, KafkaError._ALL_BROKERS_DOWN}
     assert "HTTP status 503: busy" in errors[0].str()
 
