@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from reading import peers_first
 
-
 BROKERS_S = 400  # brokers that a test starts may take two minutes (KafkaCluster)
 
 
