@@ -582,7 +582,7 @@ def test_unsubscribe_ends_a_consume_and_its_records_go_to_the_next_member(embedd
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
             await consumer.unsubscribe()
-            assert await asyncio.wait_for(waiting, 1) == []
+            assert await asyncio.wait_for(waiting, PATIENCE / 2) == []
         async with member(embedded, "consumer", group) as other:
             await other.subscribe([topic])
             assert values(await take(other, 5)) == [0, 1, 2, 3, 4]

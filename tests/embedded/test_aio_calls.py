@@ -52,7 +52,7 @@ def test_getone_and_getmany(embedded, topic, run):
 def test_calls_for_different_partitions_at_once(embedded, topic, run, made):
     """Each pauses the partitions of the others: without turns both would wait for ever."""
     one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    embedded.produce(topic, [{"value": b"%d" % i, "partition": i % 2} for i in range(20)])
+    embedded.produce(topic, [{"value": b"%d" % i, "partition": i % 2} for i in range(20)], {"linger.ms": 500})
 
     async def main():
         async with made(settings(embedded)) as consumer:
@@ -251,7 +251,7 @@ def test_close_cancels_a_deserializer_that_outlasts_its_timeout(embedded, topic,
         await begun.wait()
         began = time.monotonic()
         await consumer.close(0.1)
-        assert 0.1 <= time.monotonic() - began < 3
+        assert 0.1 <= time.monotonic() - began < PATIENCE
         with pytest.raises(RuntimeError, match="closed"):
             await waiting
 

@@ -367,7 +367,7 @@ def test_close_cancels_a_callback_that_outlasts_its_timeout(embedded, topic, run
         await hangs.begun.wait()
         began = time.monotonic()
         await consumer.close(0.1)
-        assert 0.1 <= time.monotonic() - began < 3
+        assert 0.1 <= time.monotonic() - began < PATIENCE
         assert hangs.ended is asyncio.CancelledError
         with pytest.raises(RuntimeError, match="closed"):
             await waiting
@@ -604,12 +604,23 @@ def test_a_loop_that_cannot_watch_descriptors_is_refused(embedded):
         gc.collect()
         before = _descriptors()
         attempt()
-        gc.collect()
-        assert _descriptors() <= before
+        _until_no_more_than((before,), lambda: (_descriptors(),))
 
 
 def _descriptors():
     return len(os.listdir("/proc/self/fd"))
+
+
+def _until_no_more_than(before, measure):
+    """The mock's ends of connections, and threads, go a little later. Fewer are right: earlier tests left garbage."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        gc.collect()
+        after = measure()
+        if all(now <= then for now, then in zip(after, before, strict=True)):
+            return
+        assert time.monotonic() < deadline, (before, after)
+        time.sleep(0.05)
 
 
 def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):
@@ -623,17 +634,18 @@ def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):
         warnings.simplefilter("ignore", ResourceWarning)
         run(main(True))
         gc.collect()
-        before = _descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))
+        before = _left()
         for i in range(20):
             run(main(i % 2 == 0))
-        gc.collect()
-        after = _descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))
-        # Fewer: garbage of earlier tests has gone.
-        assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
+        _until_no_more_than(before, _left)
 
 
-def _runs(cluster, topic, count):
-    """So many asyncio.run(), whose consumers end in each of four ways; descriptors and threads that are left."""
+def _left():
+    return _descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))
+
+
+def _runs_leave_nothing(cluster, topic, count):
+    """So many asyncio.run(), whose consumers end in each of four ways."""
     async def main(way):
         consumer = member(cluster) if way == 3 else AIOConsumer(settings(cluster))
         await consumer.assign([TopicPartition(topic, 0, 0)])
@@ -644,29 +656,24 @@ def _runs(cluster, topic, count):
             asyncio.ensure_future(consumer.poll())  # noqa: RUF006 - the end of the loop cancels it
             await asyncio.sleep(0)
 
-    def left():
-        gc.collect()
-        return _descriptors(), len(os.listdir("/proc/self/task"))
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         asyncio.run(main(1))
-        before = left()
+        gc.collect()
+        before = _left()
         for i in range(count):
             asyncio.run(main(i % 4))
-        return before, left()
+        _until_no_more_than(before, _left)
 
 
 def test_fifty_runs_leave_nothing(embedded, numbers):
-    before, after = _runs(embedded, numbers, 50)
-    assert after[0] <= before[0] and after[1] <= before[1]
+    _runs_leave_nothing(embedded, numbers, 50)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_thousand_runs_leave_nothing(embedded, numbers):
-    before, after = _runs(embedded, numbers, 1000)
-    assert after[0] <= before[0] and after[1] <= before[1]
+    _runs_leave_nothing(embedded, numbers, 1000)
 
 
 def test_a_dropped_consumer_warns_once_and_is_closed(embedded, numbers, run):

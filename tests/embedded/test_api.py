@@ -374,12 +374,12 @@ def test_an_unknown_topic_or_partition_is_the_reason(consumer, topic, ask, what)
 def test_watermarks_within_their_time(embedded, topic):
     with EmbeddedCluster(1) as silent:
         silent.create_topic("t")
-        silent.set_rtt(5000)
+        silent.set_rtt(60_000)
         with Consumer(settings(silent)) as consumer:
             began = time.monotonic()
             with pytest.raises(kconsumer.TimeoutError):
                 consumer.get_watermark_offsets(TopicPartition("t", 0), 0.3)
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < PATIENCE
 
 
 def test_offsets_for_times(embedded, topic):
@@ -419,7 +419,7 @@ def test_calls_end_at_their_deadline(unused_port, topic):
             with pytest.raises(kconsumer.TimeoutError) as caught:
                 ask()
             assert caught.value.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
-            assert 0.2 < time.monotonic() - began < 3
+            assert 0.2 < time.monotonic() - began < PATIENCE
 
 
 def test_calls_from_several_threads(consumer, topic):

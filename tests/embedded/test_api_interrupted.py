@@ -137,7 +137,7 @@ def test_a_slow_callback_elsewhere_does_not_hold_up_a_call(embedded, topic):
                 began, cpu = time.monotonic(), time.thread_time()
                 got = call()
                 assert got is None or len(got) == 0
-                assert 0.4 < time.monotonic() - began < 2
+                assert 0.4 < time.monotonic() - began < PATIENCE / 2
                 assert time.thread_time() - cpu < 0.2, "the wait spins"
         finally:
             leave.set()
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_wait_at_once(drained, name, endless):
     with handler_of(signal.SIGINT, signal.default_int_handler), signal_after(0.2, signal.SIGINT):
         with pytest.raises(KeyboardInterrupt):
             call(drained)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < PATIENCE / 2
     assert drained.poll(0) is None  # goes on working
 
 
@@ -198,7 +198,7 @@ def test_ctrl_c_ends_a_question():
             with handler_of(signal.SIGINT, signal.default_int_handler), signal_after(0.2, signal.SIGINT):
                 with pytest.raises(KeyboardInterrupt):
                     consumer.list_topics(timeout=PATIENCE)
-            assert time.monotonic() - began < 1.5
+            assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_records_of_an_interrupted_consume_come_again(embedded, topic):
@@ -218,7 +218,7 @@ def test_a_signal_that_is_handled_goes_unnoticed(drained):
     with handler_of(signal.SIGUSR1, lambda *_: seen.append(1)), signal_after(0.2, signal.SIGUSR1):
         assert drained.poll(0.8) is None
     assert seen == [1]
-    assert 0.7 < time.monotonic() - began < 3
+    assert time.monotonic() - began > 0.7
 
 
 def test_a_call_from_a_signal_handler_is_refused(drained):
@@ -230,9 +230,20 @@ def test_a_call_from_a_signal_handler_is_refused(drained):
                 call(drained)
             except Exception as error:
                 raised.append(error)
+        drained.wakeup()
 
-    with handler_of(signal.SIGUSR1, call_again), signal_after(0.2, signal.SIGUSR1):
-        assert drained.poll(0.6) is None
+    before = drained.metrics()["poll_waits_total"]
+
+    def send():
+        until(lambda: drained.metrics()["poll_waits_total"] > before)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    with handler_of(signal.SIGUSR1, call_again):
+        sending = threading.Thread(target=send)
+        sending.start()
+        with pytest.raises(kconsumer.WakeupError):
+            drained.poll()
+        sending.join()
     assert len(raised) == len(EXCLUSIVE) + 1
     assert all(isinstance(error, kconsumer.IllegalStateError) for error in raised)
 
@@ -242,7 +253,7 @@ def test_a_wakeup_from_a_signal_handler_ends_the_wait(drained):
         began = time.monotonic()
         with pytest.raises(kconsumer.WakeupError):
             drained.poll()
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_signals_never_reach_the_network_thread(drained):

@@ -301,7 +301,7 @@ def test_close_waits_for_commits_on_their_way(faulty):
     consumer = opened(faulty, kconsumer, group)
     faulty.set_rtt(200)
     consumer.commit(offsets=of_one(kconsumer, "t", offset=6))
-    consumer.close()
+    consumer.close(timeout=PATIENCE)
     faulty.set_rtt(0)
     consumer = opened(faulty, kconsumer, group)
     try:
@@ -340,7 +340,7 @@ def test_on_commit_is_called_for_every_commit_however_late_the_application_polls
         (error and error.code(), partitions[0].offset)))
     consumer.assign(of_one(kconsumer, "t"))
     if refused:
-        faulty.push_request_errors(OFFSET_COMMIT, [TOPIC_DENIED] * 10_000)
+        faulty.push_request_errors(OFFSET_COMMIT, [TOPIC_DENIED] * 30_000)
     for offset in range(30_000):
         consumer.commit(offsets=of_one(kconsumer, "t", offset=offset))
     poll_until(consumer, lambda: len(reported) == 30_000)

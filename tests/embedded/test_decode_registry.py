@@ -50,7 +50,7 @@ def test_new_ids_and_outages_while_reading(cluster, server, caplog):
     cluster.create_topic(topic, 1)
     client = cases.client(server.url)
     cases.produce_flights(servers, topic, client, seconds=False)
-    registry = SchemaRegistry({"url": server.url, "timeout": 0.2, **QUICK})
+    registry = SchemaRegistry({"url": server.url, "timeout": 1.0, **QUICK})
     decoder = Avro(registry)
     first = cases.read(servers, topic, cases.ROWS)
     server.outage("503")

@@ -154,7 +154,7 @@ def test_the_database_has_each_record_once_although_an_owner_was_slow(cluster, m
         except RuntimeError as error:
             failure.append(str(error))
 
-    thread = threading.Thread(target=slow_owner)
+    thread = threading.Thread(target=slow_owner, daemon=True)
     thread.start()
     try:
         assert held.wait(PATIENCE)

@@ -100,7 +100,7 @@ def test_lag_exporter_reports_the_lag_of_a_group(cluster, tmp_path):
 def report(name, cluster, tmp_path, *arguments):
     """The output of a program that ends by itself."""
     with Program(name, cluster, tmp_path, "-t", "flights", *arguments) as program:
-        assert program.process.wait(PATIENCE) == 0, program.output
+        assert program.process.wait(60) == 0, program.output
         return program.output
 
 

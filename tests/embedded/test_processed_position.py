@@ -26,7 +26,9 @@ def cluster():
     with EmbeddedCluster(1) as made:
         made.set_group_timing(initial_rebalance_delay_ms=0)
         made.create_topic("t", 2)
-        made.produce("t", [{"value": b"%d" % n, "partition": p} for p in (0, 1) for n in range(COUNT)])
+        # One batch a partition: consume_batch() returns no more than one.
+        made.produce("t", [{"value": b"%d" % n, "partition": p} for p in (0, 1) for n in range(COUNT)],
+                     {"linger.ms": 500})
         yield made
 
 

@@ -1,5 +1,7 @@
 """How a consumer behaves during temporary faults, on the embedded cluster."""
 
+import time
+
 import pytest
 from api_helpers import poll_until, reader, settings, until
 
@@ -50,10 +52,12 @@ def test_pauses_and_resumes_do_not_make_connections(cluster):
         cluster.produce("paused", [{"value": b"0", "partition": 1}])
         poll_until(consumer, lambda: consumer.position([TopicPartition("paused", 1)])[0].offset == 1)
         cluster.track_requests()
+        began = time.monotonic()
         for _ in range(50):
             consumer.pause([TopicPartition("paused", 0)])
             consumer.poll(0.05)
             consumer.resume([TopicPartition("paused", 0)])
-        assert sum(request.api_key == API_VERSIONS for request in cluster.requests()) <= 2
+        most = 1 + (time.monotonic() - began) // 10  # one in ten seconds
+        assert sum(request.api_key == API_VERSIONS for request in cluster.requests()) <= 2 * most
         cluster.produce("paused", [{"value": b"1", "partition": 0}])
         assert until(lambda: [m.value() for m in consumer.consume(1, 0.1)]) == [b"1"]
