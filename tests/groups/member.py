@@ -399,7 +399,7 @@ class Output:
         self.topic = options["topic"]
         self.config = {
             "bootstrap.servers": member.options.config["bootstrap.servers"], "linger.ms": 5,
-            "transactional.id": options["transactional.id"], "transaction.timeout.ms": 10_000}
+            "transactional.id": options["transactional.id"], "transaction.timeout.ms": 60_000}
         self.producer = self.make_producer()
         self.open: dict[str, int] = {}
 

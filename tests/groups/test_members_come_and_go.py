@@ -192,7 +192,7 @@ def test_a_consumer_fails(scenes, protocol, commit):
         began = time.monotonic()
         scene.kill(second)
         settled(scene, [first])
-        assert time.monotonic() - began < SESSION_MS / 1000 + 5
+        assert time.monotonic() - began < SESSION_MS / 1000 + 30
         scene.verdict()
 
 

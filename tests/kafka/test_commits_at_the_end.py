@@ -86,6 +86,8 @@ def test_an_asynchronous_commit_at_the_end(kafka, group, protocol, end, per_reco
 def test_a_program_that_ends_after_a_commit(kafka, group, protocol):
     program = f"""
 from kconsumer import Consumer
+from kconsumer.consumer import at_exit
+at_exit.LIMIT_S = 20
 consumer = Consumer({{"bootstrap.servers": {kafka.bootstrap_servers!r}, "group.id": {group!r},
     "group.protocol": {protocol!r}, "auto.offset.reset": "earliest", "enable.auto.commit": False}})
 consumer.subscribe([{TOPIC!r}])
@@ -148,10 +150,10 @@ def test_a_slow_on_revoke_takes_nothing_from_the_commit_and_the_leave(kafka, gro
     told = []
     consumer = member(kafka, group, protocol, **{"enable.auto.commit": True},
                       on_commit=lambda error, _: told.append(error))
-    consumer.subscribe([TOPIC], on_revoke=lambda *_: time.sleep(2.5))
+    consumer.subscribe([TOPIC], on_revoke=lambda *_: time.sleep(4))
     read_all(consumer, 4 * RECORDS)
     if end == "close":
-        consumer.close(1)
+        consumer.close(3)
     else:
         consumer.unsubscribe()
         consumer.close()
