@@ -225,6 +225,7 @@ FOUND = {
     "an endless heartbeat interval": ("ConsumerGroupHeartbeat", FieldLie(("heartbeat_interval_ms",), 2**31 - 1)),
     "a leader that is not listed": ("Metadata", FieldLie(("topics", "*", "partitions", "*", "leader_id"), 256)),
     "no answer": ("FindCoordinator", FrameLie("nothing")),
+    "a broker without an id": ("Metadata", FieldLie(("brokers", "*", "node_id"), -1)),
     "a password that is refused": ("SaslAuthenticate", FieldLie(("error_code",), 58)),
 }
 

@@ -7,8 +7,9 @@ Per-topic errors of a Metadata response:
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  reported once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
   INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   reported once, asked again with backoff
-Topics that were not requested are ignored. A response that cannot be read, or lists more than types.hpp allows, is
-reported once and requested again, from another broker if there is one. "reported": to the application.
+Topics that were not requested are ignored. A response that cannot be read, lists more than types.hpp allows, or has
+a broker with a negative id, is reported once and requested again, from another broker if there is one. "reported": to
+the application.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list.
 """
 cimport cython
@@ -84,11 +85,22 @@ cdef enum:
     KIND_LIST = 2        # list_topics
 
 
-cdef Status too_many_partitions(const MetadataResponse& message) noexcept nogil:
-    cdef string detail = string(b"MetadataResponse: field topics: ")
-    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions, but at most ")
-    detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
-    return Status(<int>ERR_BAD_MSG, detail)
+cdef Status check(const MetadataResponse& message) noexcept nogil:
+    """Return what makes a decoded response unusable; ok if nothing does."""
+    cdef string detail
+    cdef size_t i
+    if count_partitions(message) > MAX_PARTITIONS:
+        detail = string(b"MetadataResponse: field topics: ")
+        detail.append(to_string(<long long>count_partitions(message))).append(b" partitions, but at most ")
+        detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
+        return Status(<int>ERR_BAD_MSG, detail)
+    for i in range(message.brokers.size()):
+        # The client's names for "no broker" and for the addresses of bootstrap.servers.
+        if message.brokers[i].node_id < 0:
+            detail = string(b"MetadataResponse: field brokers: node_id ")
+            detail.append(to_string(<long long>message.brokers[i].node_id)).append(b" is negative")
+            return Status(<int>ERR_BAD_MSG, detail)
+    return Status()
 
 
 @cython.no_gc
@@ -421,11 +433,12 @@ cdef class MetadataRequestManager(RequestManager):
         cdef MetadataResponse message
         cdef Reader reader = Reader(response.body, response.length)
         cdef TopicMetadataEvent* event
+        cdef Status why
         self.large_response = response.length > LARGE_RESPONSE
         message.decode(reader, response.version)
-        if not reader.ok() or count_partitions(message) > MAX_PARTITIONS:
-            self._refuse_response(reader.status() if not reader.ok() else too_many_partitions(message), request,
-                                  response, now_ms)
+        why = check(message) if reader.ok() else reader.status()
+        if not why.ok():
+            self._refuse_response(why, request, response, now_ms)
             return
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)

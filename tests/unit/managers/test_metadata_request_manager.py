@@ -150,6 +150,20 @@ def test_an_answer_without_brokers_changes_nothing_and_is_asked_again(loop):
     assert loop.one(METADATA)
 
 
+@pytest.mark.parametrize("node_id", [-1, -2, -(2**31)])
+def test_an_answer_with_a_negative_broker_id_changes_nothing_and_is_asked_again(loop, node_id):
+    """They mean "no broker" and the addresses of bootstrap.servers: without others, no request found a broker."""
+    loop.assign(("t", 0, 0))
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata(brokers=[{"node_id": node_id, "host": "one", "port": 9092}])
+    assert loop.network.node_list == {1: "one:9092", 2: "two:9092"}
+    loop.serve()
+    assert [error.str() for error in loop.errors] == [f"MetadataResponse: field brokers: node_id {node_id} is negative"]
+    loop.advance(120)
+    loop.answer_metadata()
+    assert loop.requests(METADATA) == []
+
+
 def test_an_answer_that_cannot_be_read_ends_the_connection_and_is_asked_again(loop):
     loop.turn()
     loop.network.answer(loop.one(METADATA)["id"], b"\xff" * 3)
