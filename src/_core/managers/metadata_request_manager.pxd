@@ -30,6 +30,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint news_asked                                       # thread: N (the request in flight is for update_wanted)
     cdef bint large_response                                   # thread: N (of the latest response)
     cdef bint brokers_changed                                  # thread: N (by the current response)
+    cdef unordered_map[int32_t, bint] listed                   # thread: N (the brokers of the current response)
     cdef bint has_metadata                                     # thread: N
     cdef bint all_topics_wanted  # thread: N (the client matches patterns: ask for all topics)
     cdef bint all_topics_known                                 # thread: N (a response has listed all topics since then)

@@ -494,7 +494,9 @@ cdef class MetadataRequestManager(RequestManager):
         self.brokers_changed = self.positions.cluster.brokers.size() != message.brokers.size()
         for i in range(self.positions.cluster.brokers.size()):
             before[self.positions.cluster.brokers[i].id] = 1
+        self.listed.clear()
         for i in range(message.brokers.size()):
+            self.listed[message.brokers[i].node_id] = True
             if before.count(message.brokers[i].node_id) == 0:
                 self.brokers_changed = True
         self.positions.cluster.brokers.clear()
@@ -633,14 +635,18 @@ cdef class MetadataRequestManager(RequestManager):
 
     cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found,
                                   TopicEntry* known) noexcept nogil:
-        """Keep newer leaders: a newer response or a leader hint may be in the cache."""
+        """Keep newer leaders: a newer response or a leader hint may be in the cache.
+
+        But not one that the cluster does not list: nobody could be asked.
+        """
         cdef PartitionEntry* before
         cdef size_t i
         for i in range(found.partitions.size()):
             if found.partitions[i].leader_epoch < 0:
                 continue
             before = known.partitions.find(found.partitions[i].partition_index)
-            if before != NULL and before.leader_epoch > found.partitions[i].leader_epoch:
+            if (before != NULL and before.leader_epoch > found.partitions[i].leader_epoch
+                    and (before.leader_id < 0 or self.listed.count(before.leader_id) != 0)):
                 found.partitions[i].leader_id = before.leader_id
                 found.partitions[i].leader_epoch = before.leader_epoch
 

@@ -278,9 +278,10 @@ cdef class FetchPositions:
     cdef void set_leader(self, PartitionState* p, int32_t leader_id, int32_t leader_epoch) noexcept nogil:
         """Set a leader from metadata or from a hint in a response (KIP-951).
 
-        An older epoch is ignored.
+        An older epoch is ignored, unless the cluster does not list the leader of the newer one.
         """
-        if leader_epoch >= 0 and leader_epoch < p.leader_epoch:
+        if (leader_epoch >= 0 and leader_epoch < p.leader_epoch
+                and (p.leader_id < 0 or self.cluster.has_broker(p.leader_id))):
             return
         if leader_id == p.leader_id and leader_epoch == p.leader_epoch:
             return

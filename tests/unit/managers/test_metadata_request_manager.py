@@ -184,6 +184,21 @@ def test_an_older_leader_epoch_is_ignored(loop):
     assert inside.leader(loop.consumer, "t", 0) == (1, 5)
 
 
+def test_an_older_leader_epoch_counts_if_the_newer_leader_is_no_broker(loop):
+    """It could not be asked: the partition would wait for an epoch above that one."""
+    loop.assign(("t", 0, 0))
+    loop.topics["t"].leaders[0] = (2**31 - 1, 2**30)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    assert loop.inside()["leader"] == 2**31 - 1
+    loop.topics["t"].leaders[0] = (2, 6)
+    loop.refresh_metadata()
+    assert (loop.inside()["leader"], loop.inside()["leader_epoch"]) == (2, 6)
+    assert inside.leader(loop.consumer, "t", 0) == (2, 6)
+    loop.turn()
+    assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 0}
+
+
 def test_a_newer_leader_epoch_moves_the_partition(loop):
     loop.assign(("t", 0, 0))
     loop.topics["t"].leaders[0] = (2, 6)
