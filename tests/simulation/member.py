@@ -177,6 +177,10 @@ class Member(Application):
         the others until its session times out, with brokers and clients of every make."""
         return self.history.static and error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
 
+    def is_open(self, where: Where, offset: int) -> bool:
+        """Whether a commit beyond a record waits for its on_commit."""
+        return any(accepted.offsets.get(where, -1) > offset for owed in self.accepted.values() for accepted in owed)
+
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
 
@@ -408,10 +412,8 @@ class Member(Application):
         for p in partitions:
             self.words.forget((p.topic, p.partition))
         self.give_up(partitions)
-        try:
-            self.linger("lost", partitions)
-        finally:
-            self.let_go(partitions)
+        self.let_go(partitions)  # another may have them already
+        self.linger("lost", partitions)
 
     def give_up(self, partitions: list[TopicPartition]) -> None:
         for p in partitions:
@@ -495,14 +497,15 @@ class Member(Application):
             # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
             # count is right in the end, and the coordinator may have taken them before this one was asked for.
             # Of two of the same offsets the later one may fail first: it waits while the other is on its way.
+            first_ms = owed[0].since_ms  # what is stored of a commit that failed otherwise may be the first one's
             accepted = owed.pop(0 if failed is None else -1)
             if self.unnamed_ms:
                 accepted = Accepted(accepted.offsets, min(accepted.since_ms, self.unnamed_ms[0]))
             if error is None and not self.auto_commit:
                 self.unproven.append(accepted)
             elif not self.auto_commit:
-                self.unproven += [Accepted({(p.topic, p.partition): p.offset}, accepted.since_ms) for p in partitions
-                                  if p.error is None]
+                self.unproven += [Accepted({(p.topic, p.partition): p.offset}, min(first_ms, accepted.since_ms))
+                                  for p in partitions if p.error is None]
         elif self.unnamed_ms:
             self.unnamed_ms.pop(0)
 

@@ -57,6 +57,8 @@ class LastWords:
             at = self.stands_at(where)
             if at is not None:
                 self.said[where] = at
+            elif self.member.auto_store and self.may_have_moved(where):
+                self.forget(where)
 
     def gives_up(self, partitions: list[Where]) -> None:
         """on_revoke begins. A commit in it includes these; the automatic one follows it."""
@@ -76,6 +78,11 @@ class LastWords:
             return self.stored.get(where)
         position = self.member.expected[where]
         return None if position == self.sought.get(where) else position  # a seek alone does not give a position
+
+    def may_have_moved(self, where: Where) -> bool:
+        """Whether the position may have passed invisible records since a seek: then there is one to commit."""
+        at = self.member.expected[where]
+        return at is not None and at != self.member.cluster.next_visible(*where, at, self.member.read_committed)
 
     def forget(self, where: Where) -> None:
         """A commit of it failed, or the partition is lost."""

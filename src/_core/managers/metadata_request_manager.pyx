@@ -637,7 +637,7 @@ cdef class MetadataRequestManager(RequestManager):
                                   TopicEntry* known) noexcept nogil:
         """Keep newer leaders: a newer response or a leader hint may be in the cache.
 
-        But not one that the cluster does not list: nobody could be asked.
+        But not one that the cluster does not list: no broker could be asked.
         """
         cdef PartitionEntry* before
         cdef size_t i
