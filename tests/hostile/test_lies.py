@@ -235,9 +235,10 @@ def test_faults_found_by_earlier_runs(stage: Stage, name: str) -> None:
     stage.play([alone(*FOUND[name])])
 
 
-def test_a_topic_under_another_name(stage: Stage) -> None:
+@pytest.mark.parametrize("name", [b"127.0.0.1", b"\0"])
+def test_a_topic_under_another_name(stage: Stage, name: bytes) -> None:
     """What it was called is forgotten when the member joins again."""
-    lie = FieldLie(("topics", "*", "name"), b"127.0.0.1")
+    lie = FieldLie(("topics", "*", "name"), name)
     stage.play([alone("Metadata", lie, group="consumer")])
 
 

@@ -7,9 +7,9 @@ Per-topic errors of a Metadata response:
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  reported once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
   INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   reported once, asked again with backoff
-Topics that were not requested are ignored. A response that cannot be read, lists more than types.hpp allows, or has
-a broker with a negative id, is reported once and requested again, from another broker if there is one. "reported": to
-the application.
+Topics that were not requested are ignored. A response that cannot be read, lists more than types.hpp allows, has a
+broker with a negative id or a topic with a NUL in its name, is reported once and requested again, from another broker
+if there is one. "reported": to the application.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list.
 """
 cimport cython
@@ -70,12 +70,19 @@ cdef extern from * nogil:
       for (const auto& topic : message.topics) count += topic.partitions.size();
       return static_cast<int64_t>(count);
     }
+    static inline bool kc_has_nul_in_a_name(const kc::MetadataResponse& message) {
+      for (const auto& topic : message.topics) {
+        if (!topic.name.is_null && topic.name.value.find('\\0') != std::string::npos) return true;
+      }
+      return false;
+    }
     static inline void kc_free_partitions(kc::MetadataResponse_MetadataResponseTopic& topic) {
       std::vector<kc::MetadataResponse_MetadataResponsePartition>().swap(topic.partitions);
     }
     """
     void return_memory "kc_return_memory"()
     int64_t count_partitions "kc_count_partitions"(const MetadataResponse& message)
+    bint has_nul_in_a_name "kc_has_nul_in_a_name"(const MetadataResponse& message)
     void free_partitions "kc_free_partitions"(MetadataResponse_MetadataResponseTopic& topic)
 
 cdef enum:
@@ -100,6 +107,9 @@ cdef Status check(const MetadataResponse& message) noexcept nogil:
             detail = string(b"MetadataResponse: field brokers: node_id ")
             detail.append(to_string(<long long>message.brokers[i].node_id)).append(b" is negative")
             return Status(<int>ERR_BAD_MSG, detail)
+    if has_nul_in_a_name(message):
+        # A TopicPartition cannot have it.
+        return Status(<int>ERR_BAD_MSG, string(b"MetadataResponse: field topics: a name contains a NUL character"))
     return Status()
 
 

@@ -164,6 +164,18 @@ def test_an_answer_with_a_negative_broker_id_changes_nothing_and_is_asked_again(
     assert loop.requests(METADATA) == []
 
 
+def test_an_answer_with_a_nul_in_a_topics_name_is_asked_again(loop):
+    """Under the consumer protocol it names what is assigned; a TopicPartition with such a name cannot be made."""
+    loop.turn()
+    loop.answer_metadata(topics=[{"error_code": 0, "name": "t\0", "topic_id": T1, "partitions": []}])
+    loop.serve()
+    assert [error.str() for error in loop.errors] == [
+        "MetadataResponse: field topics: a name contains a NUL character"]
+    loop.advance(120)
+    loop.answer_metadata()
+    assert loop.network.node_list == {1: "one:9092", 2: "two:9092"}
+
+
 def test_an_answer_that_cannot_be_read_ends_the_connection_and_is_asked_again(loop):
     loop.turn()
     loop.network.answer(loop.one(METADATA)["id"], b"\xff" * 3)
