@@ -126,6 +126,13 @@ inline Status decode_assignment(const uint8_t* data, size_t length, std::vector<
   if (!status.ok()) return status;
   std::vector<TopicPartitions> raw;
   from_wire(message.assigned_partitions, raw);
+  for (const TopicPartitions& topic : raw) {
+    // A TopicPartition cannot have such a name.
+    if (topic.topic.find('\0') != std::string::npos) {
+      return Status(ERR_BAD_MSG, std::string(ConsumerProtocolAssignment::name) +
+                                     ": field assigned_partitions: a topic's name contains a NUL character");
+    }
+  }
   partitions = merged(raw);
   user_data = std::move(message.user_data);
   return Status();

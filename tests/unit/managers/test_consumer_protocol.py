@@ -84,6 +84,11 @@ def test_empty_bytes_are_an_empty_assignment():
     assert core.decode_assignment(b"") == ([], None)
 
 
+def test_an_assignment_with_a_nul_in_a_topics_name_is_refused():
+    with pytest.raises(ValueError, match="a topic's name contains a NUL character"):
+        core.decode_assignment(core.encode_assignment([("a", [0]), ("b\0", [1])], None))
+
+
 def test_an_assignment_that_cannot_be_read():
     whole = core.encode_assignment({"a": [1]}, b"u")
     for length in range(1, len(whole)):
