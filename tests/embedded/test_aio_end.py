@@ -12,6 +12,7 @@ import types
 import warnings
 import weakref
 
+import api_helpers
 import pytest
 from aio_helpers import member, reader, run_on, take, until, values, write
 from api_helpers import PATIENCE, settings
@@ -613,14 +614,11 @@ def _descriptors():
 
 def _until_no_more_than(before, measure):
     """The mock's ends of connections, and threads, go a little later. Fewer are right: earlier tests left garbage."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
+    def none_is_left():
         gc.collect()
-        after = measure()
-        if all(now <= then for now, then in zip(after, before, strict=True)):
-            return
-        assert time.monotonic() < deadline, (before, after)
-        time.sleep(0.05)
+        return all(now <= earlier for now, earlier in zip(measure(), before, strict=True))
+
+    api_helpers.until(none_is_left)
 
 
 def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):

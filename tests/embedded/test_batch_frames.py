@@ -7,10 +7,10 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
+from api_helpers import until
 
 from kconsumer import OFFSET_BEGINNING, Consumer, KafkaException, RecordBatch, TopicPartition
 from kconsumer.testing import EmbeddedCluster
@@ -237,7 +237,7 @@ def test_memory_is_given_back_when_the_last_stream_goes(address: str) -> None:
         consumer.unassign()  # no more responses
         stream = batch.__arrow_c_stream__()
         del batch
-        time.sleep(0.5)
+        until(lambda: consumer.metrics()["fetch_reserved_bytes"] == 0)
         pinned = consumer.metrics()["fetch_buffer_bytes"]
         assert pinned > 0
         del stream

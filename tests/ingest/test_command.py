@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kconsumer.testing import EmbeddedCluster
+from tests.spark.standalone import wait_until
 
 pytest.importorskip("deltalake")
 pytestmark = pytest.mark.embedded
@@ -145,19 +146,14 @@ def test_a_second_sigterm_ends_the_process(cluster: EmbeddedCluster, tmp_path: P
         with subprocess.Popen(command(other.bootstrap_servers, *JSON, "-O", str(tmp_path), "--trigger", "1s"),
                               stderr=subprocess.DEVNULL) as process:
             try:
-                within(60, lambda: any(request.api_key == FETCH for request in other.requests()))
+                wait_until(lambda: any(request.api_key == FETCH for request in other.requests()),
+                           lambda: "no Fetch", 60)
                 process.send_signal(signal.SIGTERM)
-                time.sleep(1)
-                assert process.poll() is None
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(1)
                 # A process that stands still sees two signals as one.
-                within(60, lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)
+                wait_until(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None,
+                           lambda: "it has not ended", 60)
                 assert process.returncode == 128 + signal.SIGTERM
             finally:
                 process.kill()
-
-
-def within(seconds: float, done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)

@@ -297,21 +297,15 @@ class KafkaCluster:
         answers within two minutes.
         """
         deadline = time.monotonic() + _READY_SECONDS
-        failure = "no broker of the cluster is running"
-        while addresses := self._addresses():
-            for address in addresses:
-                try:
-                    found = _probe.metadata(address).topics.get(topic)
-                except (OSError, struct.error, ValueError) as error:
-                    failure = f"no answer from {address} ({error})"
-                    continue
-                if found is None:
-                    raise ClusterError(f"topic {topic} does not exist")
-                return found.leaders
-            if time.monotonic() > deadline:
-                break
+        view, failure = self._ask_any()
+        while view is None:
+            if not self._addresses() or time.monotonic() > deadline:
+                raise ClusterError(failure)
             time.sleep(0.05)
-        raise ClusterError(failure)
+            view, failure = self._ask_any()
+        if topic not in view.topics:
+            raise ClusterError(f"topic {topic} does not exist")
+        return view.topics[topic].leaders
 
     def produce(
         self,
@@ -392,15 +386,19 @@ class KafkaCluster:
             return [address.strip() for address in self._external.split(",")]
         return [broker.address for broker in self._started() if broker.running]
 
-    def _check_external(self) -> None:
-        seen: set[int] = set()
-        failure = ""
+    def _ask_any(self, timeout_s: float = 2.0) -> tuple[_probe.ClusterView | None, str]:
+        """Return the view of the first broker that answers, or why none does."""
+        failure = "no broker of the cluster is running"
         for address in self._addresses():
             try:
-                seen = _probe.metadata(address, 10.0).brokers
-                break
+                return _probe.metadata(address, timeout_s), ""
             except (OSError, struct.error, ValueError) as error:
                 failure = f"{address}: {error}"
+        return None, failure
+
+    def _check_external(self) -> None:
+        view, failure = self._ask_any(10.0)
+        seen = view.brokers if view is not None else set()
         if len(seen) < self._count:
             why = failure if not seen else f"it has {len(seen)} broker(s)"
             raise ClusterError(f"{EXTERNAL}={self._external} does not have {self._count} broker(s): {why}")
