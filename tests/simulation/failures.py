@@ -57,6 +57,7 @@ class CommitFailures:
     def __init__(self, member: Member) -> None:
         self.member = member
         self.identities: dict[Where, Identity] = {}  # by which each partition was owned last
+        self.reborn_ms: dict[Where, int] = {}        # the last on_assign after the coordinator had ended a life
         self.lost_ms: dict[Where, int] = {}          # the last on_lost
         self.to_be_lost: set[Where] = set()          # a commit failed since they are lost; on_lost is still to come
         self.too_slow_ms = -1                        # the last _MAX_POLL_EXCEEDED
@@ -68,6 +69,8 @@ class CommitFailures:
     def owns(self, where: Where, identity: Identity) -> None:
         if where in self.to_be_lost:
             raise self.member.broken(f"{where} is assigned, after a commit failed because it is lost, without on_lost")
+        if self.was_removed(where):
+            self.reborn_ms[where] = self.member.simulation.now_ms
         self.identities[where] = identity
         self.leaving.clear()
         self.is_stale = False
@@ -118,6 +121,11 @@ class CommitFailures:
         self.leaving_ms = self.member.simulation.now_ms
         self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
 
+    def was_removed(self, where: Where) -> bool:
+        """Whether the coordinator has ended the life in which the partition was owned last."""
+        life = self.identities.get(where)
+        return life is not None and life not in self.leaving and not self.member.history.lives(*life)
+
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
         """Raises Broken unless a broker, the network, a leader that does not assign, or a process that stood still
         caused the failure of a commit accepted at `since_ms`."""
@@ -139,9 +147,10 @@ class CommitFailures:
                 history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, failure))
         else:
             # A static member that missed a generation has lost its partitions, but not its place: on_lost says so,
-            # unless it has given them up meanwhile (unsubscribe).
+            # unless it has given them up meanwhile (unsubscribe), or the commit is one of an earlier life: its answer
+            # may come after the on_assign of the next one.
             self.to_be_lost |= {where for where in which if where in self.member.expected
-                                and self.lost_ms.get(where, -1) < since_ms}
+                                and max(self.lost_ms.get(where, -1), self.reborn_ms.get(where, -1)) < since_ms}
 
 
 def condemned(suspects: list[Suspect], lines: list[str]) -> str:

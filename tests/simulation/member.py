@@ -181,6 +181,10 @@ class Member(Application):
         """Whether a commit beyond a record waits for its on_commit."""
         return any(accepted.offsets.get(where, -1) > offset for owed in self.accepted.values() for accepted in owed)
 
+    def may_be_open(self, where: Where) -> bool:
+        """Whether a commit of a partition may wait for its on_commit."""
+        return self.auto_commit or bool(self.unnamed_ms) or self.is_open(where, -1)
+
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
 

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from kconsumer import KafkaError
+
 from .failures import FOREVER_MS, CommitFailures, Suspect, condemned
 from .history import History
 from .reader import Broken
@@ -162,7 +164,8 @@ def words_of(*, auto_commit=False, auto_store=True, position=8):
         next_visible=lambda topic, partition, at, _: VISIBLE if INVISIBLE <= at < VISIBLE else at)
     member = SimpleNamespace(
         auto_commit=auto_commit, auto_store=auto_store, read_committed=True, stored_at={}, first_committed={WHERE: 0},
-        expected={WHERE: position}, history=SimpleNamespace(committed={WHERE: [5]}), cluster=cluster, broken=Broken)
+        expected={WHERE: position}, history=SimpleNamespace(committed={WHERE: [5]}), cluster=cluster, broken=Broken,
+        failures=SimpleNamespace(was_removed=lambda where: False), may_be_open=lambda where: False)
     words = LastWords(member)
     words.assigned(WHERE)
     return words
@@ -211,6 +214,56 @@ def test_a_word_is_proved_when_the_partition_is_assigned_again():
     words.assigned(WHERE)
     words.names({WHERE: 6})
     assert "[5]" in broken_words(words)  # the commit of 7 was of the ownership before
+
+
+@pytest.mark.parametrize("was_removed, is_open, is_proved", [
+    (True, True, False),   # the answer, a failure, may come later
+    (True, False, True),
+    (False, True, True),   # a handover waits for its commits
+])
+def test_a_commit_of_a_life_that_the_coordinator_ended_may_be_open(was_removed, is_open, is_proved):
+    words = words_of()
+    words.names({WHERE: 7})
+    words.member.failures.was_removed = lambda where: was_removed
+    words.member.may_be_open = lambda where: is_open
+    try:
+        words.assigned(WHERE)
+    except Broken:
+        assert is_proved
+    else:
+        assert not is_proved
+    finally:
+        Broken.first = None
+
+
+def given_to(*lives):
+    """The failures of a member that has been given the partition in each of these lives; only the last one lives on."""
+    history = SimpleNamespace(lives=lambda *life: life == lives[-1], brokers_fail=True, calm=False,
+                              coordinator_forgets=False, suspects=[])
+    member = SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=0), expected={WHERE: 8},
+                             is_held_up=lambda error: False, broken=Broken)
+    failures = CommitFailures(member)
+    for now_ms, life in enumerate(lives):
+        member.simulation.now_ms = 1000 * now_ms
+        failures.owns(WHERE, life)
+    member.simulation.now_ms += 500
+    return failures
+
+
+FENCED = KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
+
+
+@pytest.mark.parametrize("since_ms, is_lost", [(500, False), (1200, True)])
+def test_a_refused_commit_of_an_earlier_life_takes_nothing_from_the_next(since_ms, is_lost):
+    failures = given_to(("first", 1), ("second", 2))
+    failures.check(FENCED, [WHERE], since_ms)
+    assert failures.to_be_lost == ({WHERE} if is_lost else set())
+
+
+def test_a_refused_commit_of_a_member_that_lives_is_held_against_it():
+    failures = given_to(("first", 1), ("first", 1))
+    failures.check(FENCED, [WHERE], 500)
+    assert failures.to_be_lost == {WHERE}
 
 
 def test_after_a_failure_there_is_no_last_word():
