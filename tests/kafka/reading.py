@@ -145,10 +145,18 @@ def add_partitions(cluster, topic, total):
     """Add partitions, and wait until brokers lead them: for a producer that asks before, they do not exist."""
     client = admin(cluster)
     client.create_partitions([NewPartitions(topic, total)])[topic].result(PATIENCE)
+    until(lambda: sorted(p for p, leader in cluster.leaders(topic).items() if leader >= 0) == list(range(total)),
+          "the partitions have leaders")
+
+
+def until(done, what, *consumers):
+    """Waits for a condition; meanwhile the consumers poll."""
     deadline = time.monotonic() + PATIENCE
-    while sorted(p for p, leader in cluster.leaders(topic).items() if leader >= 0) != list(range(total)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    while not done():
+        assert time.monotonic() < deadline, what
+        for consumer in consumers:
+            consumer.poll(0.02)
+        time.sleep(0.01)
 
 
 def first_message(consumer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -72,15 +71,6 @@ def client(mechanism: str, user: str = USER, password: str = PASSWORD) -> dict[s
     if mechanism == "OAUTHBEARER":
         return common | {"enable.sasl.oauthbearer.unsecure.jwt": True, "sasl.oauthbearer.config": f"principal={user}"}
     return common | {"sasl.username": user, "sasl.password": password}
-
-
-def within(seconds: float, condition: Any) -> bool:
-    """Whether condition() holds before the time is up."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-    return True
 
 
 def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 
 import confluent_kafka
 import pytest
-from reading import OLD, PATIENCE, delete_records, meanwhile, value_of, write
+from reading import OLD, PATIENCE, delete_records, meanwhile, until, value_of, write
 
 from kconsumer import OFFSET_BEGINNING, OFFSET_INVALID, OFFSET_STORED, Consumer, KafkaException, TopicPartition
 from kconsumer.errors import CommitFailedError, KafkaError
@@ -54,16 +54,6 @@ def committed(cluster, group, topic, partitions=(0,)):
 
 def offsets_of(cluster, group, topic, partitions=(0,)):
     return [found[0] for found in committed(cluster, group, topic, partitions)]
-
-
-def until(condition, consumer=None):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if consumer is not None:
-            consumer.poll(0.05)
-        else:
-            time.sleep(0.05)
-        assert time.monotonic() < deadline, "it did not happen in time"
 
 
 # -- what commit() takes and gives
@@ -115,7 +105,7 @@ def test_asynchronous_commits_call_on_commit(kafka, topic):
         messages = read(consumer, 10)
         for message in messages:
             assert consumer.commit(message) is None
-        until(lambda: len(told) == 10, consumer)
+        until(lambda: len(told) == 10, "ten commits are reported", consumer)
     assert [error for error, _ in told] == [None] * 10
     assert [[p.offset for p in offsets] for _, offsets in told] == [[n + 1] for n in range(10)]
     assert offsets_of(kafka, group, topic) == [10]
@@ -199,7 +189,7 @@ def test_the_interval_commits_the_processed_records(kafka, topic):
         time.sleep(0.5)
         assert offsets_of(kafka, group, topic)[0] <= 9
         consumer.pause([TopicPartition(topic, 0)])
-        until(lambda: offsets_of(kafka, group, topic) == [10], consumer)
+        until(lambda: offsets_of(kafka, group, topic) == [10], "10 is committed", consumer)
     finally:
         consumer.close()
 
@@ -209,7 +199,7 @@ def test_a_waiting_poll_is_woken_for_the_interval(kafka, topic):
     with reader(kafka, group, enable_auto_commit=True, auto_commit_interval_ms=300) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         read(consumer, RECORDS)
-        with meanwhile(lambda: until(lambda: offsets_of(kafka, group, topic) == [RECORDS])) as watching:
+        with meanwhile(lambda: until(lambda: offsets_of(kafka, group, topic) == [RECORDS], "commit")) as watching:
             while watching.is_alive():
                 assert consumer.poll(1.0) is None
 
@@ -247,8 +237,8 @@ def test_without_automatic_storing_only_stored_offsets_are_committed(kafka, topi
             (result,) = consumer.commit(asynchronous=False)
             assert result.offset == 20
         elif way == "interval":
-            until(lambda: offsets_of(kafka, group, topic) == [20], consumer)
-            until(lambda: told, consumer)
+            until(lambda: offsets_of(kafka, group, topic) == [20], "20 is committed", consumer)
+            until(lambda: told, "a commit is reported", consumer)
             assert told == [(None, [20])]
     assert offsets_of(kafka, group, topic) == [20]
 
@@ -259,7 +249,7 @@ def test_a_new_assignment_commits_the_removed_partitions(kafka, topic):
         consumer.assign([TopicPartition(topic, 0)])
         read(consumer, 30)
         consumer.assign([TopicPartition(topic, 1)])
-        until(lambda: offsets_of(kafka, group, topic) == [30], consumer)
+        until(lambda: offsets_of(kafka, group, topic) == [30], "30 is committed", consumer)
 
 
 # -- where reading begins
@@ -289,7 +279,7 @@ def test_the_policy_decides_where_nothing_is_committed(kafka, topic_name, policy
         elif policy == "earliest":
             assert read(consumer, 1)[0].offset() == 0
         else:
-            until(lambda: consumer.lag().get((topic, 0)) == 0, consumer)
+            until(lambda: consumer.lag().get((topic, 0)) == 0, "there is no lag", consumer)
             write(kafka, topic, [0], 1, first=10)
             assert read(consumer, 1)[0].offset() == 10
 
@@ -313,7 +303,7 @@ def test_a_committed_offset_that_is_out_of_range(kafka, topic_name, policy, wher
             assert read(consumer, 1)[0].offset() == (20 if where == "deleted" else 0)
         else:
             # `latest` is where the log ends when it is asked: what is written later is read.
-            until(lambda: consumer.lag().get((topic, 0)) == 0, consumer)
+            until(lambda: consumer.lag().get((topic, 0)) == 0, "there is no lag", consumer)
             write(kafka, topic, [0], 1, first=50)
             assert read(consumer, 1)[0].offset() == 50
 
@@ -371,10 +361,7 @@ def test_a_non_member_cannot_commit_into_a_group_with_members(kafka, topic):
     member = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
     member.subscribe([topic], on_assign=lambda _, partitions: assigned.extend(partitions))
     try:
-        deadline = time.monotonic() + PATIENCE
-        while not assigned:
-            member.poll(0.1)
-            assert time.monotonic() < deadline
+        until(lambda: assigned, "the member has the partition", member)
         with reader(kafka, group) as stranger:
             with pytest.raises(CommitFailedError) as refused:
                 stranger.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
@@ -415,7 +402,7 @@ def test_commits_survive_the_coordinator(kafka3, topic_name):
             consumer.assign([TopicPartition(topic, 0)])
             assert read(consumer, 1)[0].offset() == 4
             # Whatever the results of the first two, on_commit reported each, in order.
-            until(lambda: len(told) == 2, consumer)
+            until(lambda: len(told) == 2, "two commits are reported", consumer)
             assert [offset for _, offset in told] == [2, 3]
         finally:
             kafka3.restart(victim)

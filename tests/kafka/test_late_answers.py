@@ -10,7 +10,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from proxy import CONSUMER_GROUP_HEARTBEAT, METADATA, Proxy
-from reading import admin, write
+from reading import admin, until, write
 
 from kconsumer import Consumer, TopicPartition
 from kconsumer.testing import KafkaCluster
@@ -60,15 +60,6 @@ def places(partitions):
 def open_member(servers, group, **more):
     return Consumer({"bootstrap.servers": servers, "group.id": group, "group.protocol": "consumer",
                      "auto.offset.reset": "earliest", "enable.auto.commit": False, **more})
-
-
-def until(done, what, *consumers):
-    end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end, what
-        for consumer in consumers:
-            consumer.poll(0.02)
-        time.sleep(0.01)
 
 
 def test_a_partition_that_a_heartbeat_gave_away_is_not_taken_before_its_answer(kafka, topic_name, made):
