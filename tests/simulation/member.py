@@ -174,8 +174,13 @@ class Member(Application):
 
     def is_held_up(self, error) -> bool:
         """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of
-        the others until its session times out, with brokers and clients of every make."""
-        return self.history.static and error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
+        the others until its session times out, with brokers and clients of every make. A call that waits for such a
+        commit may take longer than max.poll.interval.ms."""
+        if not self.history.static:
+            return False
+        too_slow = self.simulation.now_ms - self.called_ms >= self.history.max_poll_ms
+        return (error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
+                or (too_slow and error.code() == KafkaError._ASSIGNMENT_LOST))
 
     def is_open(self, where: Where, offset: int) -> bool:
         """Whether a commit beyond a record waits for its on_commit."""
