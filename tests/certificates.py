@@ -123,13 +123,16 @@ class Authority:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), False)
         return Identity(builder.sign(self.key, hashes.SHA256()), key, self.chain)
 
-    def revoke(self, *identities: Identity | Authority, end: datetime.timedelta = 30 * DAY) -> str:
-        """The list of revoked certificates (PEM)."""
+    def revoke(self, *identities: Identity | Authority, end: datetime.timedelta = 30 * DAY,
+               names_key: bool = True) -> str:
+        """The list of revoked certificates (PEM), with or without the extension that names the CA's key."""
         builder = (
             x509.CertificateRevocationListBuilder().issuer_name(self.name)
             .last_update(_now() - 2 * DAY).next_update(_now() + end)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False)
         )
+        if names_key:
+            builder = builder.add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False)
         for identity in identities:
             builder = builder.add_revoked_certificate(
                 x509.RevokedCertificateBuilder().serial_number(identity.certificate.serial_number)

@@ -139,7 +139,12 @@ class TlsLoader {
     if (!before.empty() && SSL_CTX_set_cipher_list(ctx_, before.c_str()) != 1) {
       return wrong("ssl.cipher.suites", quoted(config_.cipher_suites) + " contains no suite known to OpenSSL");
     }
-    if (before.empty() && !tls13.empty()) SSL_CTX_set_min_proto_version(ctx_, TLS1_3_VERSION);
+    if (tls13.empty() || !before.empty()) return Status();
+    if (config_.protocols == "TLSv1.2") {
+      return wrong("ssl.cipher.suites", quoted(tls13) + " contains no suite of TLS 1.2, the only version in "
+                                                        "ssl.enabled.protocols");
+    }
+    SSL_CTX_set_min_proto_version(ctx_, TLS1_3_VERSION);
     return Status();
   }
 

@@ -64,6 +64,9 @@ class TlsTransport final : public Transport {
   // The maximum size of one recv on a fetch connection. More than the second-level cache is not faster.
   static constexpr size_t kBulkBytes = 256 * 1024;
   static constexpr size_t kSmallBytes = 17 * 1024;
+  // The most bytes that one handshake() or read_into() takes from the socket beyond the first recv. OpenSSL reads on
+  // until it has plaintext, and a broker may send tickets without end: the loop has other work.
+  static constexpr size_t kUnseenBytes = 64 * 1024;
 
   TlsTransport(std::shared_ptr<TlsContext> context, std::shared_ptr<TlsPeers> peers, int fd, const std::string& host,
                int32_t port, bool bulk)
@@ -88,6 +91,7 @@ class TlsTransport final : public Transport {
   HandshakeState handshake() override {
     if (failed_) return HANDSHAKE_FAILED;
     ERR_clear_error();
+    unseen_ = 0;
     const int rc = SSL_do_handshake(ssl_);
     if (rc == 1) {
       established_ = true;
@@ -106,9 +110,10 @@ class TlsTransport final : public Transport {
     IoResult result;
     if (failed_) return broken();
     ERR_clear_error();
+    unseen_ = 0;
     const int rc = SSL_read_ex(ssl_, to, length, &result.bytes);
     crossed_ &= static_cast<uint8_t>(~kReadWantsWrite);
-    dry_ = rc != 1;
+    dry_ = rc != 1 && unseen_ < kUnseenBytes;
     if (rc == 1) {
       heard_ = true;
       result.state = IO_DONE;
@@ -235,18 +240,18 @@ class TlsTransport final : public Transport {
   void handshake_failed(int error) {
     const unsigned long code = ERR_peek_error();
     const int alert = alert_of(code);
-    if (io_error_ != 0) {
+    if (context_->verify && !verification_.empty()) {
+      fail(ERR_SSL, "TLS handshake failed: " + verification_);
+    } else if (io_error_ != 0) {
       fail(ERR_TRANSPORT, "TLS handshake failed: " + kc::error_text(io_error_));
     } else if (cut_off(error, code)) {
       handshake_cut_off();
-    } else if (is_reason(code, SSL_R_CERTIFICATE_VERIFY_FAILED)) {
-      fail(ERR_SSL, "TLS handshake failed: " + (verification_.empty() ? openssl_reason() : verification_));
     } else if (alert >= 0) {
       fail(ERR_SSL, "TLS handshake failed: " + alert_text(alert, context_->identity));
     } else if (is_reason(code, SSL_R_UNSUPPORTED_PROTOCOL) || is_reason(code, SSL_R_VERSION_TOO_LOW)) {
       fail(ERR_SSL, "TLS handshake failed: the broker supports neither TLS 1.2 nor 1.3: check the broker's "
                     "ssl.enabled.protocols");
-    } else if (!spoke_tls_) {
+    } else if (received_any_ && !spoke_tls_) {
       fail(ERR_SSL, "TLS handshake failed: the answer is not TLS: connect to the TLS listener's port, or set "
                     "security.protocol to plaintext or sasl_plaintext");
     } else {
@@ -377,11 +382,17 @@ class TlsTransport final : public Transport {
   static int bio_read(BIO* bio, char* to, int length) {
     auto* self = static_cast<TlsTransport*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
+    if (self->unseen_ >= kUnseenBytes) {
+      BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
+      self->drained_ = false;
+      return -1;
+    }
     const ssize_t n = ::recv(self->fd_, to, static_cast<size_t>(length), 0);
     self->drained_ = n < length;
     if (n > 0) {
       if (!self->received_any_) self->spoke_tls_ = (to[0] == 0x15 || to[0] == 0x16) && (n < 2 || to[1] == 3);
       self->received_any_ = true;
+      self->unseen_ += static_cast<size_t>(n);
     } else if (n < 0) {
       self->io_failed(bio, BIO_FLAGS_READ);
     }
@@ -420,6 +431,7 @@ class TlsTransport final : public Transport {
   bool heard_ = false;         // the peer has sent a decrypted byte
   bool drained_ = true;        // the latest recv has emptied the socket
   bool dry_ = false;           // the latest read found no whole record
+  size_t unseen_ = 0;          // bytes that the present handshake() or read_into() has taken from the socket
   uint8_t crossed_ = 0;
   int io_error_ = 0;           // errno of the socket
   int32_t code_ = ERR_SSL;

@@ -1,17 +1,18 @@
 """Checks the TLS properties before any file is read: missing ones, and contradictions.
 
-Owns: TlsOptions, tls_options, check_tls, tls_warnings. Threads: any. Never: reads a file (the core does, and reads it
-again later), puts a secret into a message.
+Owns: TlsOptions, tls_options, check_tls, tls_warnings, pem_lines. Threads: any. Never: reads a file (the core does,
+and reads it again later), puts a secret into a message.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kconsumer.config.settings import Settings
 
-__all__ = ["TlsOptions", "check_tls", "tls_options", "tls_warnings"]
+__all__ = ["TlsOptions", "check_tls", "pem_lines", "tls_options", "tls_warnings"]
 
 # Pairs of properties with the same content: from a file, or in the configuration.
 _EITHER: Final = (
@@ -23,6 +24,25 @@ _OF_TLS: Final = (
     *(name for pair in _EITHER for name in pair), "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
     "ssl.crl.location", "ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.enabled.protocols",
 )  # fmt: skip
+_PEM: Final = re.compile(r"(-----BEGIN ([A-Z0-9 ]+)-----)([A-Za-z0-9+/=\s]*)(-----END \2-----)")
+_PEM_LINE: Final = 64  # characters (RFC 7468)
+
+
+def pem_lines(text: str | None) -> str | None:
+    """Return a PEM text whose blocks have lines.
+
+    The Java client accepts blocks with spaces in place of line breaks, as a continued line of a .properties file has
+    them. OpenSSL does not.
+    """
+    if text is None:
+        return None
+
+    def lines(block: re.Match[str]) -> str:
+        body = "".join(block[3].split())
+        wrapped = [body[at:at + _PEM_LINE] for at in range(0, len(body), _PEM_LINE)]
+        return "\n".join(["", block[1], *wrapped, block[4], ""])
+
+    return _PEM.sub(lines, text)
 
 
 class TlsOptions:
@@ -31,11 +51,11 @@ class TlsOptions:
     # Not a NamedTuple: its repr would show secrets.
     def __init__(self, settings: Settings) -> None:
         self.ca_location = settings.ssl_ca_location
-        self.ca_pem = settings.ssl_ca_pem
+        self.ca_pem = pem_lines(settings.ssl_ca_pem)
         self.certificate_location = settings.ssl_certificate_location
-        self.certificate_pem = settings.ssl_certificate_pem
+        self.certificate_pem = pem_lines(settings.ssl_certificate_pem)
         self.key_location = settings.ssl_key_location
-        self.key_pem = settings.ssl_key_pem
+        self.key_pem = pem_lines(settings.ssl_key_pem)
         self.key_password = settings.ssl_key_password
         self.keystore_location = settings.ssl_keystore_location
         self.keystore_password = settings.ssl_keystore_password

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import datetime
+import fcntl
 import socket
 import ssl
+import struct
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +21,7 @@ from certificates import Authority, Identity
 
 from kconsumer import KafkaError
 from kconsumer._core.network.tls_testing import TlsFace, TransportFace
+from kconsumer.config.tls import pem_lines
 
 DAY = datetime.timedelta(days=1)
 Contexts = Callable[..., ssl.SSLContext]
@@ -330,14 +334,31 @@ def test_revoked_authorities(wire: Wires, server_context: Contexts, tmp_path: Pa
     assert "no list of revoked certificates by 'CN=Middle CA'" in refused(meet(root.revoke()))
 
 
+def test_authorities_in_one_line(wire: Wires) -> None:
+    text = " ".join((Authority("Other CA").pem + AUTHORITY.pem).split())
+    assert wire(TlsFace(options(ca_pem=pem_lines(text)))).shake() == "done"
+
+
+@pytest.mark.parametrize(("names_key", "words"), [
+    (True, "has no list of revoked certificates by 'CN=Test CA'"), (False, "is not accepted: CRL signature failure")])
 def test_a_revocation_list_with_a_foreign_signature_is_ignored(
-    wire: Wires, server_context: Contexts, tmp_path: Path
+    wire: Wires, server_context: Contexts, tmp_path: Path, names_key: bool, words: str
 ) -> None:
     """Of the same name, but with another key."""
     lists = tmp_path / "lists.pem"
-    lists.write_text(Authority("Test CA").revoke())
-    assert "no list of revoked certificates by 'CN=Test CA'" in refused(
-        wire(TlsFace(options(crl_location=str(lists))), server_context()))
+    lists.write_text(Authority("Test CA").revoke(names_key=names_key))
+    assert words in refused(wire(TlsFace(options(crl_location=str(lists))), server_context()))
+
+
+def test_revoked_by_a_list_that_names_no_key(wire: Wires, server_context: Contexts, tmp_path: Path) -> None:
+    """After a list with a foreign signature OpenSSL's first error is not the one that ends the handshake."""
+    root = Authority("Root CA")
+    middle = Authority("Middle CA", root)
+    lists = tmp_path / "lists.pem"
+    lists.write_text(middle.revoke(names_key=False) + root.revoke(middle, names_key=False))
+    face = TlsFace(options(ca_pem=middle.pem, crl_location=str(lists)))
+    assert "'CN=Middle CA' has been revoked (ssl.crl.location)" in refused(
+        wire(face, server_context(middle.issue("below a CA"))))
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -385,6 +406,32 @@ def test_suites(wire: Wires, server_context: Contexts) -> None:
     nothing = refused(wire(TlsFace(options(cipher_suites="ECDHE-RSA-AES128-GCM-SHA256")), old))
     assert "have no cipher suite, curve or signature algorithm in common" in nothing and "ssl.cipher.suites" in nothing
     assert "supports neither" in refused(wire(TlsFace(options(cipher_suites="TLS_AES_128_GCM_SHA256")), old))
+
+
+def test_tickets_without_end_leave_the_loop_time_for_other_work(wire: Wires, server_context: Contexts) -> None:
+    """OpenSSL reads on until it has plaintext: one call must not take all that a broker sends."""
+    one = wire(context=server_context(minimum_version=ssl.TLSVersion.TLSv1_3, num_tickets=2000))
+    for end in (one.ours, one.theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    assert one.shake() == "done"
+    calls = 0
+    while True:
+        one.carry()
+        waiting = unread(one.ours)
+        if not waiting:
+            break
+        assert one.client.read(100) is None
+        assert waiting - unread(one.ours) < 100_000
+        assert one.client.pending or not unread(one.ours)
+        calls += 1
+    assert calls > 3 and not one.unsent
+    one.serve(lambda: one.server.write(b"hello"))
+    assert one.client.read(100) == b"hello"
+
+
+def unread(sock: socket.socket) -> int:
+    """The bytes that wait in a socket."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
 def plaintext(face: TlsFace, answer: bytes, end: bool = True, known: bool = False) -> Any:
@@ -596,6 +643,9 @@ def test_files_that_cannot_be_used(files: SimpleNamespace, tmp_path: Path) -> No
     assert wrong(ca_pem=None, ca_location=str(folder)) == (
         f"ssl.ca.location '{folder}' has no file with a certificate (PEM)")
     assert wrong(ca_pem="nothing") == "ssl.ca.pem contains no certificate (PEM)"
+    assert wrong(cipher_suites="TLS_AES_128_GCM_SHA256", protocols="TLSv1.2") == (
+        "ssl.cipher.suites 'TLS_AES_128_GCM_SHA256' contains no suite of TLS 1.2, the only version in "
+        "ssl.enabled.protocols")
     assert wrong(crl_location=none) == f"ssl.crl.location {missing}"
     assert wrong(crl_location=str(empty)) == (
         f"ssl.crl.location '{empty}' contains no list of revoked certificates (PEM)")

@@ -9,7 +9,7 @@ import pytest
 
 import kconsumer
 from kconsumer.config import Settings, parse
-from kconsumer.config.tls import TlsOptions, tls_options
+from kconsumer.config.tls import TlsOptions, pem_lines, tls_options
 
 
 class Log:
@@ -70,6 +70,17 @@ def test_javas_names() -> None:
                                 ssl_truststore_certificates="trusted", ssl_keystore_key="key",
                                 ssl_keystore_certificate_chain="chain", ssl_protocol="TLSv1.3"))
     assert (made.ca_pem, made.key_pem, made.certificate_pem) == ("trusted", "key", "chain")
+
+
+def test_pem_texts_without_line_breaks() -> None:
+    """As Java accepts them."""
+    block = f"-----BEGIN CERTIFICATE-----\n{'A' * 64}\n{'B' * 64}\nC+/=\n-----END CERTIFICATE-----"
+    key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----"
+    text = f"a comment {block.replace(chr(10), ' ')} {block.replace(chr(10), '')} {key}"
+    found = pem_lines(text)
+    assert found is not None
+    assert found == f"a comment \n{block}\n \n{block}\n {key}"
+    assert pem_lines(None) is None and pem_lines("") == ""
 
 
 @pytest.mark.parametrize(
