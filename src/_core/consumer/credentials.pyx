@@ -41,10 +41,10 @@ def give_token(ConsumerCore core not None, str token not None, dict extensions n
     client.wakeup()
 
 
-def token_failed(ConsumerCore core not None, str why not None):
-    """Report that no token is available: connections fail with `why` until there is one.
+def token_failed(ConsumerCore core not None, str why not None, bint report=True):
+    """State that no token is available: connections fail with `why` until there is one.
 
-    oauth_cb is called again after a while, and error_cb is called wherever callbacks are served.
+    oauth_cb is called again after a while. With `report`, error_cb is called wherever callbacks are served.
     """
     cdef NetworkClient client = client_of(core)
     cdef BackgroundEvent event
@@ -52,7 +52,8 @@ def token_failed(ConsumerCore core not None, str why not None):
     event.status.code = <int>ERR_AUTHENTICATION
     event.status.detail = utf8(why)
     credentials_of(client.config.security.sasl).token_failed(event.status.detail, core.clock.now_ms())
-    core.background.add(event)
+    if report:
+        core.background.add(event)
     client.wakeup()
 
 

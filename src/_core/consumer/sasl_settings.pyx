@@ -21,7 +21,9 @@ cdef int configure_sasl(SecurityConfig& config, settings) except -1:
     config.sasl = make_credentials()
     made = credentials_of(config.sasl)
     made.mechanism = utf8(settings.sasl_mechanism)
-    made.asks_for_tokens = settings.oauth_cb is not None
+    made.renews_tokens = settings.sasl_oauthbearer_method == "oidc"
+    made.asks_for_tokens = (made.renews_tokens or settings.oauth_cb is not None
+                            or settings.enable_sasl_oauthbearer_unsecure_jwt)
     made.kerberos.service = utf8(settings.sasl_kerberos_service_name)
     made.kerberos.principal = utf8(settings.sasl_kerberos_principal or "")
     made.kerberos.keytab = utf8(settings.sasl_kerberos_keytab or "")

@@ -45,4 +45,5 @@ cdef class Authenticator(Connector):
     cdef void send_token(self, Connection* c, Secret& token, int64_t now_ms) noexcept nogil
     cdef void accepted(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void schedule(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef const char* token_remedy(self) noexcept nogil
     cdef void refuse(self, Connection* c, const string& why, int64_t now_ms) noexcept nogil

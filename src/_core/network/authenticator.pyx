@@ -305,10 +305,10 @@ cdef class Authenticator(Connector):
     cdef void forget_identity(self, Connection* c, const Status& status, int64_t now_ms) noexcept nogil:
         if c.refused:
             self.latest_refusal = status
-            if self.config.security.use_sasl:
-                self.credentials().refused(now_ms)
         if session_of(c) == NULL:
             return
+        if status.code == ERR_AUTHENTICATION and session_of(c).rounds > 0:
+            self.credentials().refused(now_ms)  # the broker has seen the token
         wipe_written(c)
         self.enter_stage(session_of(c), SASL_IDLE)
         c.sasl.reset()
@@ -326,6 +326,13 @@ cdef class Authenticator(Connector):
             self.begin_authentication(c, now_ms)
         return True
 
+    cdef const char* token_remedy(self) noexcept nogil:
+        if self.credentials().renews_tokens:
+            return b"the OIDC provider has not answered yet"
+        if self.credentials().asks_for_tokens:
+            return b"call poll(), which gets tokens"
+        return b"call set_oauth_token()"
+
     cdef void check_authentication(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
         cdef int64_t deadline
@@ -335,9 +342,8 @@ cdef class Authenticator(Connector):
         if now_ms < deadline:
             self.arm(deadline)
         elif s.stage == SASL_AWAITS_TOKEN:
-            self.refuse(c, describe(
-                b"no token was set within %d ms: call poll(), which runs oauth_cb, or set_oauth_token() without "
-                b"an oauth_cb", self.config.connection_setup_timeout_ms), now_ms)
+            self.refuse(c, describe(b"no token was set within %d ms: %s", self.config.connection_setup_timeout_ms,
+                                    self.token_remedy()), now_ms)
         elif s.stage == SASL_AWAITS_STEP:
             self.refuse(c, describe(b"no SASL message within %d ms: check the connection to the KDC and name server",
                                     self.config.connection_setup_timeout_ms), now_ms)

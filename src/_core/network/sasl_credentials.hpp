@@ -26,7 +26,8 @@ class SaslCredentials {
   // Fixed before N starts.
   std::string mechanism;  // the name in the protocol
   KerberosSettings kerberos;
-  bool asks_for_tokens = false;  // whether the application has set oauth_cb
+  bool asks_for_tokens = false;  // whether there is a source of tokens: oauth_cb, OIDC or unsecured tokens
+  bool renews_tokens = false;    // whether the source gets a token before the last one expires, and retries, unasked
   std::atomic<uint64_t> generation{0};  // shared: counts the calls of set_password() and set_token()
 
   void set_password(Secret username, Secret password) {
@@ -43,16 +44,17 @@ class SaslCredentials {
     extensions_ = std::move(extensions);
     set_ms_ = now_ms;
     expires_ms_ = now_ms + life_ms;
-    refresh_ms_ = now_ms + life_ms / 10 * 8;
+    refresh_ms_ = renews_tokens ? INT64_MAX : now_ms + life_ms / 10 * 8;
     asked_ = false;
     failure_.clear();
     generation.fetch_add(1);
   }
-  // Sets the error of a failed oauth_cb, which is called again after TOKEN_RETRY_MS.
+  // Sets the error of a source, which is asked again after TOKEN_RETRY_MS.
   void token_failed(const std::string& why, int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     failure_ = why;
-    refresh_ms_ = now_ms + TOKEN_RETRY_MS;
+    failed_ms_ = now_ms;
+    refresh_ms_ = renews_tokens ? INT64_MAX : now_ms + TOKEN_RETRY_MS;
     asked_ = false;
   }
   void wipe() {
@@ -72,14 +74,15 @@ class SaslCredentials {
   // Called when the broker refused a token: requests the next token earlier, but not at every attempt.
   void refused(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
-    if (!token_.empty()) refresh_ms_ = std::min(refresh_ms_, std::max(now_ms, set_ms_ + TOKEN_RETRY_MS));
+    const int64_t latest_ms = std::max(set_ms_, failed_ms_);
+    if (!token_.empty()) refresh_ms_ = std::min(refresh_ms_, std::max(now_ms, latest_ms + TOKEN_RETRY_MS));
   }
   // Returns the time from which take_token_request() returns true; INT64_MAX if a new token or error must be set first.
   int64_t token_due_ms() {
     std::lock_guard<std::mutex> hold(mutex_);
     return asks_for_tokens && !asked_ ? refresh_ms_ : INT64_MAX;
   }
-  // Returns whether to ask the application for a token now; true only once until the application has answered.
+  // Returns whether to ask the source for a token now; true only once until it has answered.
   bool take_token_request(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     if (!asks_for_tokens || asked_ || now_ms < refresh_ms_) return false;
@@ -104,7 +107,7 @@ class SaslCredentials {
   Secret token_;                                                  // shared: mutex_
   std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
   std::string failure_;                                           // shared: mutex_
-  int64_t set_ms_ = 0, expires_ms_ = 0;                           // shared: mutex_; monotonic
+  int64_t set_ms_ = 0, failed_ms_ = 0, expires_ms_ = 0;           // shared: mutex_; monotonic
   int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first token needs no request
   bool asked_ = false;                                            // shared: mutex_
 };

@@ -67,6 +67,7 @@ cdef extern from "network/sasl_credentials.hpp" namespace "kc" nogil:
         string mechanism
         KerberosSettings kerberos
         bint asks_for_tokens
+        bint renews_tokens
         atomic[uint64_t] generation
         void token_failed(const string& why, int64_t now_ms)
         bint failure(string* why)

@@ -50,11 +50,12 @@ cdef class Credentials:
     cdef SaslCredentialsPtr held
     cdef int mask
 
-    def __init__(self, mechanism, mask=0, asks_for_tokens=False):
+    def __init__(self, mechanism, mask=0, asks_for_tokens=False, renews_tokens=False):
         self.held = make_credentials()
         self.mask = mask
         credentials_of(self.held).mechanism = raw_string(mechanism.encode())
         credentials_of(self.held).asks_for_tokens = asks_for_tokens
+        credentials_of(self.held).renews_tokens = renews_tokens
 
     def set_password(self, bytes username, bytes password):
         """SaslCredentials.set_password."""

@@ -8,6 +8,7 @@ thread, in any call that runs callbacks; OIDC: a separate daemon thread. Never: 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ class CallbackTokens:
         """Call oauth_cb at once, as confluent_kafka does: without a token, creation fails."""
         problem = yield from self._ask(consumer)
         if problem is not None:
+            token_failed(consumer, f"no OAUTHBEARER token: {problem}", report=False)  # an AIOConsumer stays open
             raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
@@ -57,6 +59,10 @@ class CallbackTokens:
             found = yield from awaited(self._callback(str(self._argument)))
         except Exception as raised:  # an exception of the application: reported, not raised
             return f"oauth_cb raised {type(raised).__name__}: {raised}"
+        except BaseException as ended:  # Ctrl-C, or a task that was cancelled: the consumer may go on
+            with contextlib.suppress(RuntimeError):  # closed, or of the parent process
+                token_failed(consumer, f"no OAUTHBEARER token: {type(ended).__name__} ended oauth_cb")
+            raise
         try:
             if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
                 raise TypeError("expected (token, expires_at[, principal[, extensions]])")

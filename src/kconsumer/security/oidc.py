@@ -44,7 +44,8 @@ class OidcTokens:
         self._secret = Hidden(settings.sasl_oauthbearer_client_secret or "")
         self._scope = settings.sasl_oauthbearer_scope
         self._extensions = read_extensions(settings.sasl_oauthbearer_extensions or "")
-        self._stopped = threading.Event()
+        self._woken = threading.Event()  # a token is wanted, or the consumer is closed
+        self._stopped = False
         self._retry_s = _FIRST_RETRY_S
         self._last_reported = ""
 
@@ -55,17 +56,25 @@ class OidcTokens:
         yield from ()
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Do nothing: the thread itself knows when a token is due."""
+        """Fetch a token now: a broker has refused the last one.
+
+        The provider may have revoked it. Or the system's clock has changed, or stood still, and the token has expired.
+        """
+        self._woken.set()
         yield from ()
 
     def stop(self) -> None:
         """End the thread after a running request."""
-        self._stopped.set()
+        self._stopped = True
+        self._woken.set()
         self._secret = Hidden()
 
     def _run(self, consumer: weakref.ref[ConsumerCore]) -> None:
-        while not self._stopped.is_set() and _open_one(consumer) is not None:
-            self._stopped.wait(self._turn(consumer))
+        while not self._stopped and _open_one(consumer) is not None:
+            self._woken.clear()
+            pause_s = self._turn(consumer)
+            if not self._stopped:
+                self._woken.wait(pause_s)
 
     def _turn(self, consumer: weakref.ref[ConsumerCore]) -> float:
         """Fetch a token for the core and return the seconds until the next one is due.
@@ -139,21 +148,24 @@ def _in_one_line(text: str) -> str:
 
 
 def _token_in(body: bytes) -> tuple[str, int]:
-    """Return the token of a response, and its life in ms: from its ``exp``, else ``expires_in``."""
+    """Return the token of a response, and its life in ms: by its ``exp`` or by ``expires_in``, whichever is earlier.
+
+    If the system's clock is behind, the life by ``exp`` is too long.
+    """
     found = _json(body)
     if found is None:
         raise Refused("the response is not JSON")
     if not isinstance(found, dict) or not isinstance(found.get("access_token"), str):
         raise Refused("the response has no access_token")
     token = found["access_token"]
-    expires_at = _claimed_expiry(token)
-    if expires_at is None:
-        life_s = _number(found.get("expires_in"))
-        if life_s is None:
-            raise Refused("neither the token nor the response states the expiry")
-        expires_at = time.time() + life_s
+    claimed, life_s = _claimed_expiry(token), _number(found.get("expires_in"))
+    stated = [] if claimed is None else [claimed]
+    if life_s is not None and (life_s > 0 or claimed is None):
+        stated.append(time.time() + life_s)
+    if not stated:
+        raise Refused("neither the token nor the response states the expiry")
     try:
-        checked, life_ms, _ = check_token(token, expires_at)
+        checked, life_ms, _ = check_token(token, min(stated))
     except ValueError as wrong:
         raise Refused(str(wrong)) from None
     return checked, life_ms

@@ -312,14 +312,42 @@ def test_a_caller_that_waits_for_a_token_gets_an_error_without_one(broker, clock
     assert code == AUTHENTICATION and "oauth_cb raised" in detail
 
 
-def test_a_token_that_never_comes(broker, clock):
+@pytest.mark.parametrize("asks, words", [(False, "call set_oauth_token()"), (True, "call poll(), which gets tokens")])
+def test_a_token_that_never_comes(broker, clock, asks, words):
     driver = NetworkDriver([broker.address], clock, sasl=("OAUTHBEARER",))
+    if asks:
+        driver.ask_for_tokens()
     peer = broker.meet(driver)
     peer.answer(broker.read_request(driver, peer), api_versions_v3(RANGES))
     driver.poll(20)
     clock.advance(30001)
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
-    assert "set_oauth_token()" in driver.take_failure(-2)[1]
+    assert words in driver.take_failure(-2)[1]
+
+
+def test_a_token_that_a_broker_refused_is_replaced(broker, clock):
+    driver = NetworkDriver([broker.address], clock, sasl=("OAUTHBEARER",))
+    driver.ask_for_tokens()
+    driver.set_token(b"t", 1000000)
+    clock.advance(20000)
+    peer, request = shake(broker, driver, "OAUTHBEARER")
+    assert not driver.take_token_request()
+    peer.answer(request, authenticate_answer(error=58, message="expired"))
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    assert driver.take_token_request()
+
+
+def test_a_refusal_before_the_token_was_sent_asks_for_no_other(broker, clock):
+    driver = NetworkDriver([broker.address], clock, sasl=("OAUTHBEARER",))
+    driver.ask_for_tokens()
+    driver.set_token(b"t", 1000000)
+    clock.advance(20000)
+    peer = broker.meet(driver)
+    peer.answer(broker.read_request(driver, peer), api_versions_v3(RANGES))
+    peer.answer(broker.read_request(driver, peer), handshake_answer(33, ("PLAIN",)))
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    assert driver.refusal()[0] == AUTHENTICATION
+    assert not driver.take_token_request()
 
 
 # Authenticating again (KIP-368)

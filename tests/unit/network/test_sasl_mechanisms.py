@@ -213,6 +213,30 @@ def test_a_refused_token_is_replaced_before_its_time():
     assert credentials.token_due_ms() == 10000
 
 
+def test_after_a_failure_a_refusal_asks_no_earlier():
+    credentials = Credentials("OAUTHBEARER", asks_for_tokens=True)
+    credentials.set_token(b"t", {}, 1000, 0)
+    assert credentials.take_token_request(800)
+    credentials.token_failed("no provider", 50000)
+    credentials.refused(50001)
+    assert credentials.token_due_ms() == 60000
+
+
+def test_a_source_that_renews_its_tokens_is_asked_after_a_refusal_only():
+    credentials = Credentials("OAUTHBEARER", asks_for_tokens=True, renews_tokens=True)
+    credentials.set_token(b"t", {}, 1000, 0)
+    assert not credentials.take_token_request(100000)
+    credentials.refused(20000)
+    assert credentials.token_due_ms() == 20000
+    assert credentials.take_token_request(20000) and not credentials.take_token_request(20001)
+    credentials.token_failed("no provider", 21000)
+    assert not credentials.take_token_request(100000)
+    credentials.refused(100000)
+    assert credentials.take_token_request(100000)
+    credentials.set_token(b"u", {}, 1000, 100001)
+    assert not credentials.take_token_request(200000)
+
+
 # Memory
 
 _CHILD = """

@@ -1,0 +1,198 @@
+"""The sources of OAUTHBEARER tokens: callbacks that end in any way, tokens that are refused or run out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import kconsumer
+from kconsumer import AuthenticationError, KafkaError
+from kconsumer.aio import AIOConsumer
+from kconsumer.security import oauth
+
+SOON_S = 60
+CONFIGURATION = {"bootstrap.servers": "127.0.0.1:9", "group.id": "g", "security.protocol": "sasl_plaintext",
+                 "sasl.mechanism": "OAUTHBEARER"}
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
+REFUSED = 58  # the error code
+
+
+@pytest.fixture
+def failures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the core was told: from then on it asks again."""
+    told: list[str] = []
+    real = oauth.token_failed
+
+    def fail(core: Any, why: str, report: bool = True) -> None:
+        real(core, why, report)
+        told.append(why)
+
+    monkeypatch.setattr(oauth, "token_failed", fail)
+    return told
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[str]:
+    """Tokens that reached the core."""
+    tokens: queue.Queue[str] = queue.Queue()
+    real = oauth.give_token
+
+    def give(core: Any, token: str, extensions: dict[str, str], life_ms: int) -> None:
+        real(core, token, extensions, life_ms)
+        tokens.put(token)
+
+    monkeypatch.setattr(oauth, "give_token", give)
+    return tokens
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+def test_a_callback_that_is_interrupted_is_called_again(ended: type[BaseException], failures: list[str]) -> None:
+    tokens: list[Any] = [("token", time.time() + 3600), ended]
+
+    def oauth_cb(_: str) -> tuple[str, float]:
+        token = tokens.pop(0)
+        if token is ended:
+            raise ended
+        return token
+
+    with kconsumer.Consumer({**CONFIGURATION, "oauth_cb": oauth_cb}) as consumer:
+        with pytest.raises(ended):
+            consumer._run(consumer._on_token_wanted())
+        assert failures == [f"no OAUTHBEARER token: {ended.__name__} ended oauth_cb"]
+
+
+def test_a_callback_that_closes_its_consumer_by_an_exception() -> None:
+    tokens: list[Any] = [("token", time.time() + 3600)]
+
+    def oauth_cb(_: str) -> tuple[str, float]:
+        if tokens:
+            return tokens.pop()
+        raise KeyboardInterrupt
+
+    consumer = kconsumer.Consumer({**CONFIGURATION, "oauth_cb": oauth_cb})
+    call = consumer._on_token_wanted()
+    consumer.close()
+    with pytest.raises(KeyboardInterrupt):
+        consumer._tokens.wanted(consumer).send(None)  # type: ignore[union-attr]
+    call.close()
+
+
+def test_a_failed_first_callback_ends_the_constructor(failures: list[str]) -> None:
+    errors: list[KafkaError] = []
+
+    def oauth_cb(_: str) -> tuple[str, float]:
+        raise OSError("no provider")
+
+    with pytest.raises(AuthenticationError, match="oauth_cb raised OSError: no provider"):
+        kconsumer.Consumer({**CONFIGURATION, "oauth_cb": oauth_cb, "error_cb": errors.append})
+    assert not [error for error in errors if "oauth_cb" in error.str()]
+
+
+def test_a_failed_first_coroutine_is_called_again(failures: list[str]) -> None:
+    """An AIOConsumer stays open after it."""
+    async def oauth_cb(_: str) -> tuple[str, float]:
+        raise OSError("no provider")
+
+    async def main() -> None:
+        async with AIOConsumer({**CONFIGURATION, "oauth_cb": oauth_cb}) as consumer:
+            with pytest.raises(AuthenticationError, match="oauth_cb raised OSError: no provider"):
+                await consumer.poll(0)
+            assert failures == ["no OAUTHBEARER token: oauth_cb raised OSError: no provider"]
+
+    asyncio.run(main())
+
+
+def test_unsecured_tokens_are_replaced_before_they_expire(given: queue.Queue[str]) -> None:
+    with kconsumer.Consumer({**CONFIGURATION, "enable.sasl.oauthbearer.unsecure.jwt": True,
+                             "sasl.oauthbearer.config": "principal=reader lifeSeconds=1"}) as consumer:
+        until = time.monotonic() + SOON_S
+        while given.qsize() < 3:
+            consumer.poll(0.05)
+            assert time.monotonic() < until
+
+
+class Broker:
+    """Accepts the tokens that `accepts` accepts, and answers nothing but their authentication."""
+
+    def __init__(self, accepts: Callable[[bytes], bool]) -> None:
+        self.accepts = accepts
+        self.accepted: queue.Queue[bytes] = queue.Queue()
+        self.refused: queue.Queue[bytes] = queue.Queue()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
+
+    def _talk(self, sock: socket.socket) -> None:
+        with sock, sock.makefile("rb") as stream:
+            while len(head := stream.read(4)) == 4:
+                frame = stream.read(int.from_bytes(head, "big"))
+                api, _, correlation, length = struct.unpack_from(">hhih", frame)
+                if api not in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
+                    return
+                body = self._answer(api, frame[10 + length:])
+                sock.sendall(struct.pack(">ii", 4 + len(body), correlation) + body)
+
+    def _answer(self, api: int, rest: bytes) -> bytes:
+        if api == API_VERSIONS:
+            versions = ((3, 0, 8), (SASL_HANDSHAKE, 0, 1), (API_VERSIONS, 0, 3), (SASL_AUTHENTICATE, 0, 2))
+            return struct.pack(">hB", 0, len(versions) + 1) + b"".join(
+                struct.pack(">hhhB", *each, 0) for each in versions) + struct.pack(">iB", 0, 0)
+        if api == SASL_HANDSHAKE:
+            return struct.pack(">hih", 0, 1, 11) + b"OAUTHBEARER"
+        is_good = self.accepts(rest)
+        (self.accepted if is_good else self.refused).put(rest)
+        return b"\0" + struct.pack(">hBB", 0 if is_good else REFUSED, 0, 1) + struct.pack(">qB", 0, 0)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def made() -> Iterator[list[Any]]:
+    """Things to close."""
+    things: list[Any] = []
+    yield things
+    for thing in reversed(things):
+        thing.close()
+
+
+def test_a_provider_is_asked_again_when_a_broker_refuses_its_token(made: list[Any]) -> None:
+    """It has revoked the first token, which would live for an hour."""
+    from test_oidc import Provider, configuration, response
+
+    def issue(sock: socket.socket) -> None:
+        issued.append(f"token-{len(issued)}")
+        sock.sendall(response(200, json.dumps({"access_token": issued[-1], "expires_in": 3600}).encode()))
+
+    issued: list[str] = []
+    provider = Provider(issue)
+    broker = Broker(lambda text: b"token-0" not in text)
+    made += [provider, broker]
+    consumer = kconsumer.Consumer(configuration(f"http://127.0.0.1:{provider.port}/token", **{
+        "bootstrap.servers": f"127.0.0.1:{broker.port}", "error_cb": lambda _: None}))
+    made.append(consumer)
+    until = time.monotonic() + SOON_S
+    while broker.accepted.empty():
+        consumer.poll(0.1)
+        assert time.monotonic() < until, issued
+    assert b"token-0" in broker.refused.get_nowait()
+    assert b"token-1" in broker.accepted.get_nowait()
+    assert len(issued) == 2
