@@ -121,7 +121,7 @@ def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Gi
     topic_level = config.get("default.topic.config")
     if topic_level is not None:
         if not isinstance(topic_level, Mapping) or "default.topic.config" in topic_level:
-            raise configuration_error(f"invalid value {topic_level!r} for default.topic.config: expected a dict")
+            raise configuration_error("invalid value of default.topic.config: expected a dict")
         given.update(_collect(topic_level, warnings))
     here: dict[str, _Given] = {}
     for name, value in config.items():

@@ -161,6 +161,8 @@ def _check_oauthbearer(settings: Settings) -> str | None:
                         ("sasl.oauthbearer.client.secret", settings.sasl_oauthbearer_client_secret)):
         if not value:
             return f"sasl.oauthbearer.method=oidc needs {name}"
+        if (problem := prepared("OAUTHBEARER", value)) is not None:
+            return f"{name} {problem}"
     if settings.https_ca_location is not None and settings.https_ca_pem is not None:
         return "https.ca.location and https.ca.pem contradict each other: set one of them"
     if _plain_endpoint(settings) and not settings.sasl_oauthbearer_token_endpoint_allow_http:
@@ -305,7 +307,9 @@ def _of_login(module: str, options: Mapping[str, str]) -> dict[str, Any]:
     names = _MODULES[module]
     for key in sorted(options):
         if key not in names:
-            raise configuration_error(f"sasl.jaas.config: {module} accepts {', '.join(names)}, not {key}")
+            # The name may be a part of a password with a quotation mark: it is not shown.
+            raise configuration_error(f"sasl.jaas.config: {module} accepts {', '.join(names)} only: write a quotation "
+                                      'mark in a value as \\"')
     return {names[key]: value for key, value in options.items()}
 
 

@@ -58,7 +58,8 @@ SECURITY: Final[tuple[Property, ...]] = (
            aliases=(Alias("ssl.keystore.key", "Java"),), java_default=SAME),
     string("ssl.certificate.location", None, "File of the client's certificate and its intermediate CA certificates "
            "(PEM)."),
-    string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.",
+    # One text may have the certificate and the private key.
+    string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.", secret=True,
            aliases=(Alias("ssl.keystore.certificate.chain", "Java"),), java_default=SAME),
     string("ssl.ca.location", None, "File of the trusted CA certificates (PEM), a folder of such files, or "
            "`probe`. With `probe`, or without this and `ssl.ca.pem`: the certificates in `SSL_CERT_FILE` and "

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kconsumer.config.properties import PROPERTIES, OffsetReset
+from kconsumer.config.property import Kind, Property
+from kconsumer.config.urls import read_http_url
 from kconsumer.config.values import Endpoint
 
 if TYPE_CHECKING:
@@ -142,10 +144,9 @@ class Settings:
         return self.changed(**secrets)
 
     def described(self) -> list[str]:
-        """Return one log line per configured property. A secret's line has only its name."""
+        """Return one log line per configured property, without secrets."""
         given = [prop for prop in PROPERTIES if prop.name in self.explicit and prop.in_settings]
-        return [f"{prop.name} = (hidden)" if prop.secret else f"{prop.name} = {getattr(self, prop.attribute)!r}"
-                for prop in given]
+        return [f"{prop.name} = {_shown(prop, getattr(self, prop.attribute))}" for prop in given]
 
     @property
     def own_assignors(self) -> list[Assignor]:
@@ -184,6 +185,13 @@ class Settings:
         if interval > 0:
             return min(interval, self.metadata_max_age_ms)
         return self.metadata_max_age_ms if "metadata.max.age.ms" in self.explicit else 0
+
+
+def _shown(prop: Property, value: object) -> str:
+    """Return a value for the log."""
+    if prop.secret:
+        return "(hidden)"
+    return repr(read_http_url(value).shown) if prop.kind is Kind.URL and isinstance(value, str) else repr(value)
 
 
 def supports(assignor: str | Assignor, protocol: str) -> bool:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from kconsumer.config.tls import pem_lines
 from kconsumer.config.urls import read_http_url
 from kconsumer.config.values import configuration_error
 
@@ -40,12 +41,12 @@ class _Https(http.client.HTTPSConnection):
     def __init__(self, host: str, port: int, trust: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=_SILENCE_S, context=trust)
         self._trust = trust
-        self._certified = host
+        self._certified = _in_certificates(host)
 
     def reach_through(self, host: str, port: int, headers: Mapping[str, str]) -> None:
         """Connect to a proxy that forwards to this host."""
         self.set_tunnel(host, port, dict(headers))
-        self._certified = host
+        self._certified = _in_certificates(host)
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
@@ -120,14 +121,23 @@ def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str
     named = urllib.request.getproxies().get(scheme)
     if not named or urllib.request.proxy_bypass(host):
         return None, {}
-    proxy = urlsplit(named if "://" in named else f"//{named}")
-    if not proxy.hostname:
+    try:
+        proxy = urlsplit(named if "://" in named else f"//{named}")
+        address = proxy.hostname, proxy.port or 80
+    except ValueError:  # its text may have a part of the password
+        raise Refused(f"the environment variable {scheme}_proxy is not a URL: write each of / ? # [ ] @ in its user "
+                      "name and password as %XX") from None
+    if not address[0]:
         raise Refused(f"the environment variable {scheme}_proxy has no host name")
     if proxy.username is None:
-        return (proxy.hostname, proxy.port or 80), {}
+        return address, {}
     login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return (proxy.hostname, proxy.port or 80), {
-        "Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
+    return address, {"Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
+
+
+def _in_certificates(host: str) -> str:
+    """Return the name in certificates, which have no dot at its end."""
+    return host.removesuffix(".")
 
 
 def _read(response: http.client.HTTPResponse, most_bytes: int) -> tuple[int, bytes]:
@@ -162,14 +172,26 @@ def tls_context(settings: Settings) -> ssl.SSLContext:
     Raises:
         ConfigurationError: the certificates cannot be read.
     """
-    place, pem = settings.https_ca_location, settings.https_ca_pem
+    place, pem = settings.https_ca_location, pem_lines(settings.https_ca_pem)
     try:
         if pem is not None:
             return ssl.create_default_context(cadata=pem)
         if place is None or place == "probe":
             return ssl.create_default_context()
-        return ssl.create_default_context(capath=place) if os.path.isdir(place) else ssl.create_default_context(
-            cafile=place)
+        return _trusting_folder(place) if os.path.isdir(place) else ssl.create_default_context(cafile=place)
     except (OSError, ValueError) as wrong:
         name = "https.ca.pem" if pem is not None else "https.ca.location"
         raise configuration_error(f"cannot use {name}: {wrong}") from None
+
+
+def _trusting_folder(place: str) -> ssl.SSLContext:
+    """Return a context that trusts all certificates in the folder's files, whatever their names are."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name in sorted(os.listdir(place)):
+        path = os.path.join(place, name)
+        if os.path.isfile(path):
+            with contextlib.suppress(ssl.SSLError):  # a file without certificates
+                made.load_verify_locations(cafile=path)
+    if not made.get_ca_certs():
+        raise ValueError(f"{place!r} has no file with a certificate (PEM)")
+    return made

@@ -208,7 +208,7 @@ def test_values(name: str, value: object, attribute: str, expected: object) -> N
         ("stats_cb", "f", "invalid value 'f' for stats_cb: expected a callable"),
         ("logger", 5, "invalid value 5 for logger: expected a logging.Logger"),
         ("builtin.features", "oidc", "invalid value 'oidc' for builtin.features: expected words of gzip, snappy"),
-        ("default.topic.config", 3, "invalid value 3 for default.topic.config: expected a dict"),
+        ("default.topic.config", 3, "invalid value of default.topic.config: expected a dict"),
         ("default.topic.config", {"default.topic.config": {}}, "expected a dict"),
     ],
 )
@@ -280,6 +280,26 @@ def test_a_description_for_the_log_hides_secrets() -> None:
     assert "sasl.password = (hidden)" in lines
     assert "sasl.username = 'u'" in lines
     assert "hunter2" not in "".join(lines)
+
+
+def test_a_description_for_the_log_hides_a_key_beside_a_certificate_and_a_urls_query() -> None:
+    both = "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n"
+    lines = parse({"bootstrap.servers": "h:1", "security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER",
+                   "ssl.certificate.pem": both, "ssl.key.pem": both, "sasl.oauthbearer.method": "oidc",
+                   "sasl.oauthbearer.client.id": "reader", "sasl.oauthbearer.client.secret": "hunter2",
+                   "sasl.oauthbearer.token.endpoint.url": "https://idp/token?code=hunter2"}).described()
+    assert "ssl.certificate.pem = (hidden)" in lines
+    assert "sasl.oauthbearer.token.endpoint.url = 'https://idp/token'" in lines
+    assert "hunter2" not in "".join(lines)
+
+
+def test_a_wrong_value_is_not_shown_where_it_may_be_a_secret() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        parse({"default.topic.config": {"default.topic.config": {"sasl.password": "hunter2"}}})
+    assert "hunter2" not in str(raised.value)
+    with pytest.raises(ConfigurationError) as raised:
+        parse({"bootstrap.servers": "h:1", "ssl.certificate.pem": b"hunter2"})
+    assert "hunter2" not in str(raised.value)
 
 
 # Bootstrap

@@ -175,6 +175,24 @@ def test_a_life_beyond_all_clocks_is_a_long_life(expires_in: float, given: queue
     assert life_ms == 100 * 365 * 86400 * 1000
 
 
+@pytest.mark.parametrize("claimed_s, expires_in, life_s", [
+    (3600, 600, 600), (600, 3600, 600),
+    (600, 0, 600),                       # not a life
+    (90_000, 3600, 3600),                # our clock is a day behind
+])
+def test_the_earlier_expiry_counts(claimed_s: int, expires_in: int, life_s: int) -> None:
+    token = jwt(json.dumps({"exp": time.time() + claimed_s}).encode())
+    _, life_ms = oidc._token_in(token_body(access_token=token, expires_in=expires_in))
+    assert life_s - SOON_S < life_ms / 1000 <= life_s
+
+
+def test_a_wanted_token_is_fetched_at_once(given: queue.Queue[tuple[str, int]]) -> None:
+    with provider(GOOD) as one, kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token")) as consumer:
+        given.get(timeout=SOON_S)
+        consumer._run(consumer._on_token_wanted())
+        given.get(timeout=SOON_S)  # the first one lives for an hour
+
+
 def test_an_unexpected_error_is_reported_and_retried(
     given: queue.Queue[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +352,47 @@ def test_https_goes_through_the_proxy_of_the_environment(
         head = asked.get(timeout=SOON_S)
     assert head.startswith(f"CONNECT localhost:{one.port} ".encode())
     assert base64.b64encode(b"user:pass@word") in head
+
+
+@pytest.mark.parametrize("password", ["part#rest", "part/rest", "part?rest", "part[rest"])
+def test_a_proxy_whose_password_is_not_escaped(
+    password: str, given: queue.Queue[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", f"http://user:{password}@proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    errors: list[KafkaError] = []
+    with kconsumer.Consumer({**configuration("https://localhost:1/token"), "error_cb": errors.append}) as consumer:
+        said = reported_about(consumer, errors, "https_proxy is not a URL")
+    assert "part" not in said and "rest" not in said
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost."])
+def test_authorities_from_a_folder(
+    host: str, authorities: tuple[Authority, Authority], tmp_path: Path, given: queue.Queue[tuple[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As with ssl.ca.location, the names of the files do not matter. Not every resolver knows the name with the dot."""
+    connect = socket.create_connection
+    monkeypatch.setattr(socket, "create_connection", lambda address, *more: connect(
+        (address[0].removesuffix("."), address[1]), *more))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "README").write_text("not a certificate")
+    with provider(GOOD, tls=server_context(authorities[0], tmp_path)) as one:
+        asked = configuration(f"https://{host}:{one.port}/token", **{"https.ca.location": str(folder)})
+        with pytest.raises(ConfigurationError, match=r"https\.ca\.location: .* has no file with a certificate \(PEM\)"):
+            kconsumer.Consumer(asked)
+        authorities[1].write(folder / "theirs.crt")
+        authorities[0].write(folder / "ours.crt")
+        with kconsumer.Consumer(asked):
+            assert given.get(timeout=SOON_S)[0] == "opaque-token"
+
+
+@pytest.mark.parametrize("name", ["client.id", "client.secret"])
+def test_credentials_that_are_not_text(name: str) -> None:
+    """From os.environ, where a byte that is not UTF-8 is half of a surrogate pair."""
+    with pytest.raises(ConfigurationError, match=rf"sasl\.oauthbearer\.{name} contains half of a surrogate pair"):
+        config.parse(configuration("https://idp", **{f"sasl.oauthbearer.{name}": "hunter\udce9"}))
 
 
 def test_http_must_be_asked_for(caplog: pytest.LogCaptureFixture) -> None:
