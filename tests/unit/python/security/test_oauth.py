@@ -28,7 +28,7 @@ REFUSED = 58  # the error code
 
 @pytest.fixture
 def failures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the core was told: from then on it asks again."""
+    """Failures that are known to the core: it asks again."""
     told: list[str] = []
     real = oauth.token_failed
 

@@ -178,7 +178,7 @@ def test_a_life_beyond_all_clocks_is_a_long_life(expires_in: float, given: queue
 @pytest.mark.parametrize("claimed_s, expires_in, life_s", [
     (3600, 600, 600), (600, 3600, 600),
     (600, 0, 600),                       # not a life
-    (90_000, 3600, 3600),                # our clock is a day behind
+    (90_000, 3600, 3600),                # the system's clock is a day slow
 ])
 def test_the_earlier_expiry_counts(claimed_s: int, expires_in: int, life_s: int) -> None:
     token = jwt(json.dumps({"exp": time.time() + claimed_s}).encode())
