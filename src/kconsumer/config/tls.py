@@ -24,25 +24,26 @@ _OF_TLS: Final = (
     *(name for pair in _EITHER for name in pair), "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
     "ssl.crl.location", "ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.enabled.protocols",
 )  # fmt: skip
-_PEM: Final = re.compile(r"(-----BEGIN ([A-Z0-9 ]+)-----)([A-Za-z0-9+/=\s]*)(-----END \2-----)")
+_PEM_IN_ONE_LINE: Final = re.compile(r"(-----BEGIN ([A-Z0-9 ]+)-----)([A-Za-z0-9+/= \t]*)(-----END \2-----)")
 _PEM_LINE: Final = 64  # characters (RFC 7468)
 
 
 def pem_lines(text: str | None) -> str | None:
-    """Return a PEM text whose blocks have lines.
+    """Return a PEM text whose blocks have lines. A text that has them is not copied: the copy of a key would stay in
+    memory.
 
     The Java client accepts blocks with spaces in place of line breaks, as a continued line of a .properties file has
     them. OpenSSL does not.
     """
-    if text is None:
-        return None
+    if text is None or _PEM_IN_ONE_LINE.search(text) is None:
+        return text
 
     def lines(block: re.Match[str]) -> str:
         body = "".join(block[3].split())
         wrapped = [body[at:at + _PEM_LINE] for at in range(0, len(body), _PEM_LINE)]
         return "\n".join(["", block[1], *wrapped, block[4], ""])
 
-    return _PEM.sub(lines, text)
+    return _PEM_IN_ONE_LINE.sub(lines, text)
 
 
 class TlsOptions:
