@@ -109,6 +109,8 @@ SCENARIOS = {
     "assign returns": lambda m, c, t: c.assign([m.TopicPartition(t, 0)]),
     "assign, assignment": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]),
                                            [(p.topic, p.partition) for p in c.assignment()]),
+    "assign a negative offset": lambda m, c, t: c.assign([m.TopicPartition(t, 0, -7)]),
+    "incremental_assign a negative offset": lambda m, c, t: c.incremental_assign([m.TopicPartition(t, 0, -1999)]),
     "assign no list": lambda m, c, t: c.assign(5),
     "assign strings": lambda m, c, t: c.assign(["x"]),
     "assign none": lambda m, c, t: c.assign(),

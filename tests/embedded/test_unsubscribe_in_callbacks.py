@@ -2,12 +2,13 @@
 
 import asyncio
 import itertools
+import threading
 import time
 
 import pytest
 from api_helpers import PATIENCE, settings
 
-from kconsumer import Consumer, KafkaException
+from kconsumer import Consumer, KafkaError, KafkaException
 from kconsumer.aio import AIOConsumer
 from kconsumer.testing import EmbeddedCluster
 
@@ -107,6 +108,29 @@ def test_unsubscribe_in_on_assign(cluster, topic, protocol):
         assert consumer.poll(0.3) is None and consumer.assignment() == [] and calls == [2]
         consumer.subscribe([topic])
         assigned(consumer)
+
+
+@both
+def test_unsubscribe_in_another_thread_while_a_callback_runs(cluster, topic, protocol):
+    calls, raised = [], []
+
+    def unsubscribe():
+        try:
+            consumer.unsubscribe()
+        except KafkaException as error:
+            raised.append(error.args[0].code())
+
+    def on_assign(given, partitions):
+        other = threading.Thread(target=unsubscribe)
+        other.start()
+        other.join()
+
+    with Consumer(config(cluster, protocol)) as consumer:
+        consumer.subscribe([topic], on_assign=on_assign, on_revoke=lambda _, partitions: calls.append(len(partitions)))
+        assigned(consumer)
+        assert raised == [KafkaError._STATE]
+        consumer.unsubscribe()
+        assert calls == [2]
 
 
 @both

@@ -38,7 +38,6 @@ REMOVED = re.compile(r"group: (\S+) is not a member any more$")
 
 FOREVER_MS = 1 << 62
 STOOD_MS = 4000  # a process that stood still for so long may find that the time of its commits is over
-COMMIT_MS = 6000  # the most time of an asynchronous commit: session.timeout.ms of the histories
 
 
 @dataclass
@@ -98,13 +97,13 @@ class CommitFailures:
         the leader's process stood still or crashed, or its application, which has to run the assignor, was away."""
         history = self.member.history
         now_ms = self.member.simulation.now_ms
-        since_ms = max(since_ms, self.leaving_ms)
+        since_ms = max(since_ms, self.leaving_ms, now_ms - history.commit_ms)
         waited_ms = 0
         for begin, end, client in history.cluster.awaited_assignments:
             leader = history.applications[client]
             for left, back in (*leader.failures.stood, *(leader.away if history.own_assignor else ())):
                 waited_ms += max(0, min(end, back, now_ms) - max(begin, left, since_ms))
-        return 2 * waited_ms >= min(now_ms - since_ms, COMMIT_MS) > 0
+        return 2 * waited_ms >= now_ms - since_ms > 0
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""

@@ -20,9 +20,11 @@ from .member import Member
 from .progress import AFTER_FAULTS_MS, HEALTHY_MS
 from .reader import Application, Broken, Reader, Where, warnings
 
+RAISING_EVERY = 8
 ABSENCES_EVERY = 16
 IMPATIENT_EVERY, IMPATIENT = 16, 5
 IMPATIENT_MS = 1500
+SESSION_MS = 6000
 LOSSES = 0.2
 QUICK_TIMEOUT_MS = 3000
 LULLS = 0.15  # share of the histories with faults and quick timeouts in which the faults pause once
@@ -49,6 +51,7 @@ class History:
         self.simulation = Simulation(self.cluster)
         # Static members whose callbacks often outlast the rebalance timeout: they come back generations later.
         self.absences = protocol == "classic" and seed % ABSENCES_EVERY == 0
+        self.raising_commits = seed % RAISING_EVERY == 3  # on_commit raises in close()
         # commit(asynchronous=False) gives up before its request has an answer, and others of the same offsets go on.
         self.impatient = protocol != "assign" and seed % IMPATIENT_EVERY == IMPATIENT
         self.applications: list[Application] = []
@@ -105,6 +108,11 @@ class History:
             self.add_application()
 
     @property
+    def commit_ms(self) -> int:
+        """The most time of an asynchronous commit."""
+        return IMPATIENT_MS if "default.api.timeout.ms" in self.common else SESSION_MS
+
+    @property
     def own_assignor(self) -> bool:
         """Whether the leader's application has to run the assignor."""
         return self.common.get("partition.assignment.strategy") in OWN
@@ -125,10 +133,10 @@ class History:
         })
         if self.protocol == "classic":
             self.common.update({
-                "session.timeout.ms": 6000, "heartbeat.interval.ms": 1000,
+                "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000,
                 "partition.assignment.strategy": chance.choice(ASSIGNORS)})
         else:
-            self.cluster.use_consumer_protocol(6000, 1000)
+            self.cluster.use_consumer_protocol(SESSION_MS, 1000)
         if self.impatient and not self.calm:
             self.common.update({"default.api.timeout.ms": IMPATIENT_MS, "enable.auto.commit": True,
                                 "auto.commit.interval.ms": 300, "enable.auto.offset.store": False})

@@ -67,6 +67,7 @@ class Member(Application):
         self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
+        self.is_closing = False
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
         self.dead = False
         self.away: list[tuple[int, int]] = []  # from when to when (ms) its application begins no call of an assignor
@@ -307,10 +308,13 @@ class Member(Application):
         self.say("closes")
         self.failures.leaves()
         self.called_ms = self.simulation.now_ms
+        self.is_closing = True
         try:
             self.consumer.close(2)
         except CallbackError as e:
             self.forgive(e)
+        if self.due_error is not None:
+            raise self.broken("close() does not raise what its callback has raised")
         if self.expected:
             raise self.broken(f"close() without on_revoke for {list(self.expected)}")
         if self.told_commits < self.commits or (self.told_commits > self.commits and not self.auto_commit):
@@ -517,6 +521,11 @@ class Member(Application):
                                   for p in partitions if p.error is None]
         elif self.unnamed_ms:
             self.unnamed_ms.pop(0)
+        if self.is_closing and self.history.raising_commits:
+            self.say("its on_commit raises")
+            raised = CallbackError(f"app {self.number}")
+            self.due_error = self.due_error or raised
+            raise raised
 
     def stored(self, where: Where, offset: int, time_ms: int) -> None:
         self.stored_at.setdefault(where, []).append((time_ms, offset))

@@ -40,12 +40,13 @@ def spans(*relative):
     return [(ACCEPTED_MS + begin, ACCEPTED_MS + end) for begin, end in relative]
 
 
-def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000, leaves_after_ms=-9000):
+def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000, leaves_after_ms=-9000,
+                             commit_ms=6000):
     """A member whose group has waited for an assignment, of another member that was away or stood still."""
     members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[])),
                SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood)))]
     waits = [] if leader is None else [(ACCEPTED_MS - 1000, ACCEPTED_MS + 8000, leader)]
-    history = SimpleNamespace(own_assignor=own_assignor, applications=members,
+    history = SimpleNamespace(own_assignor=own_assignor, applications=members, commit_ms=commit_ms,
                               cluster=SimpleNamespace(awaited_assignments=waits))
     return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms),
                            leaving_ms=ACCEPTED_MS + leaves_after_ms)
@@ -61,6 +62,8 @@ def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, w
     (member_of_a_waiting_group(1, away=[(3001, 9000)], leaves_after_ms=4000), True),   # its leave ends the commit
     (member_of_a_waiting_group(1, stood=[(-2000, FOREVER_MS)], own_assignor=False), True),  # the leader has crashed
     (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
+    (member_of_a_waiting_group(1, away=[(5000, 9000)], commit_ms=1500), True),        # an impatient commit
+    (member_of_a_waiting_group(1, away=[(5500, 9000)], commit_ms=1500), False),
 ])
 def test_a_commit_may_run_out_of_time_while_the_group_waits_for_its_assignment(member, is_excused):
     failures = CommitFailures(member)

@@ -1,4 +1,5 @@
-"""Owns: the results of completed events, and the known data of a partition, as plain tuples for the Python layer.
+"""Owns: the results of completed events, and the known data of a partition, as plain tuples for the Python layer; the
+checks of numbers of records.
 
 Threads: A. Never: reads an event that has not ended.
 """
@@ -126,3 +127,17 @@ cdef object position_tuple(PartitionState* p):
     p.read_position(offset, leader_epoch)
     return (offset, leader_epoch, p.low_watermark.load(), p.high_watermark.load(), p.last_stable_offset.load(),
             p.start_offset.load(), topic_id_text(Uuid(p.topic_id_high.load(), p.topic_id_low.load())))
+
+
+cdef Py_ssize_t checked_count(num_messages) except -1:
+    cdef Py_ssize_t most = num_messages
+    if most < 0 or most > 1000000:
+        raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+    return most
+
+
+cdef int32_t checked_rows(max_records) except -1:
+    cdef int32_t most = max_records
+    if most <= 0:
+        raise ValueError(f"invalid max_records {max_records}: expected a positive number")
+    return most

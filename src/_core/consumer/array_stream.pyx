@@ -13,6 +13,7 @@ from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowArrayStream, 
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil
+    void PyErr_SetInterrupt() nogil
 
 
 cdef struct StreamState:
@@ -79,6 +80,8 @@ cdef int make_array(StreamState* state, ArrowArray* out) noexcept with gil:
 cdef int keep_error(StreamState* state, object error) noexcept:
     free(state.error)
     state.error = NULL
+    if isinstance(error, KeyboardInterrupt):
+        PyErr_SetInterrupt()  # the reader raises another error, which `except Exception` would take
     try:
         text = f"{type(error).__name__}: {error}".encode("utf-8", "replace").replace(b"\0", b"")
         state.error = strdup(<const char*>text)

@@ -59,5 +59,3 @@ cdef class ConsumerCore(ConsumerParts):
     cdef int _raise_event(self) except -1
 
 
-cdef Py_ssize_t checked_count(num_messages) except -1
-cdef int32_t checked_rows(max_records) except -1

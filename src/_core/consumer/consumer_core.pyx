@@ -9,13 +9,13 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isnan
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport deque, vector
+from kconsumer._core.base.cpp cimport deque, string, vector
 from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport call_on_commit, position_tuple, put_queries
+from kconsumer._core.consumer.answers cimport call_on_commit, checked_count, checked_rows, position_tuple, put_queries
 from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport LAZY_VALUE, Message, copy_value, error_message
@@ -41,12 +41,13 @@ from kconsumer._core.state.partition_state cimport PartitionState
 
 import threading
 
-from kconsumer.data.call import awaited
+from kconsumer.data.call import OF_CALLBACKS, Raised, awaited
 from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
     GRACE_US = 100000
+    INTERRUPTED_US = 1000000
     WITH_CALLBACKS = ATTENTION_EVENTS | ATTENTION_REBALANCE | ATTENTION_COMMIT
 
 # As in confluent_kafka, where queries about the cluster are methods of every client, not only of the consumer.
@@ -323,7 +324,7 @@ cdef class ConsumerCore(ConsumerParts):
             elif not self._pass_time():
                 break
             if not event.done():
-                self._serve()
+                self._serve_or_yield(event)
         return 0
 
     cdef object _serve_or_yield(self, ApplicationEvent* event):
@@ -556,10 +557,11 @@ cdef class ConsumerCore(ConsumerParts):
     def __next__(self):
         cdef Message message
         while True:
-            message = self.poll()
-            if message._error is None:
-                return message
-            if message._error.code() != <int>ERR_PARTITION_EOF:
+            found = self.poll()  # that of a subclass may return None, or other messages
+            message = found if isinstance(found, Message) else None
+            if found is not None and (message is None or message._error is None):
+                return found
+            if message is not None and message._error.code() != <int>ERR_PARTITION_EOF:
                 raise exception_from(message._error)
 
     def wakeup(self):
@@ -581,12 +583,15 @@ cdef class ConsumerCore(ConsumerParts):
         """Add partitions given as (topic, partition, offset, leader_epoch). Returns the index of one that is already
         assigned, or -1."""
         cdef int found = -1
+        cdef vector[string] names
         self.check_usable()
+        for topic, _, _, _ in partitions:
+            names.push_back(utf8(topic))  # before anything changes: it may raise
         if clear:
             self.subscription.clear()
         for i, (topic, partition, offset, leader_epoch) in enumerate(partitions):
             self.topics_seen.add(topic)
-            if not self.subscription.add(utf8(topic), partition, offset, leader_epoch) and found < 0:
+            if not self.subscription.add(names[i], partition, offset, leader_epoch) and found < 0:
                 found = i
         self.changed()
         return found
@@ -731,7 +736,7 @@ cdef class ConsumerCore(ConsumerParts):
         """The call that close() runs."""
         cdef Question end
         cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
-        failure = None
+        failures = Raised(self._on_log)
         if self.in_child() or not self.opened or self.closed:
             return
         if timeout is not None:
@@ -744,30 +749,44 @@ cdef class ConsumerCore(ConsumerParts):
             except BaseException as raised:
                 if self.in_child() or isinstance(raised, GeneratorExit):  # the latter: its event loop is gone
                     raise
-                failure = raised
+                failures.add(raised)
             # After the leave's deadline: unfinished requests are reported, and the leave is still sent.
             deadline = min(self.end_deadline(timeout_us), INT64_MAX - GRACE_US) + GRACE_US
             end = question(new CloseEvent(in_ms(deadline)))
             end.until_us = min(deadline, INT64_MAX - 1)
             self.post(end)
             try:
-                yield end
+                while True:
+                    try:
+                        yield end
+                        break
+                    except OF_CALLBACKS as raised:
+                        # The last commits and the leave go out nevertheless. After Ctrl-C they have a moment.
+                        if self.in_child() or (failures.interrupted and isinstance(raised, KeyboardInterrupt)):
+                            raise
+                        failures.add(raised)
+                        if failures.interrupted:
+                            end.until_us = min(end.until_us, self.clock.now_us() + INTERRUPTED_US)
             finally:
                 if not self.in_child():
                     if not self.threaded and not end.event.done():
-                        # The thread that runs the loop did not process CLOSE in time: do here what the network thread
-                        # does at its end.
-                        self.network_thread.end()
+                        self.network_thread.end()  # as the network thread does: the loop did not process CLOSE in time
                     self.closed = True
                     self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
                     self.stop_thread()
                     self.handler.drop_all()
-                    # Callbacks and log lines of the end.
-                    yield from self._serving()
+                    while True:
+                        try:
+                            yield from self._serving()  # callbacks and log lines of the end
+                            break
+                        except OF_CALLBACKS as raised:
+                            if self.in_child():
+                                raise
+                            failures.add(raised)
         finally:
             self.busy.store(0)
-        if failure is not None:
-            raise failure
+        if failures.first is not None:
+            raise failures.first
 
     def _pass_time(self):
         """Let time pass while a call waits, in a test that runs the loop. False: it cannot."""
@@ -779,17 +798,3 @@ cdef class ConsumerCore(ConsumerParts):
             raise RuntimeError("the network thread runs the loop: a test cannot run a turn of it")
         with nogil:
             self.network_thread.run_once(self.clock.now_ms())
-
-
-cdef Py_ssize_t checked_count(num_messages) except -1:
-    cdef Py_ssize_t most = num_messages
-    if most < 0 or most > 1000000:
-        raise ValueError("num_messages must be between 0 and 1000000 (1M)")
-    return most
-
-
-cdef int32_t checked_rows(max_records) except -1:
-    cdef int32_t most = max_records
-    if most <= 0:
-        raise ValueError(f"invalid max_records {max_records}: expected a positive number")
-    return most

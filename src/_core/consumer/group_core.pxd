@@ -38,6 +38,7 @@ cdef class GroupCore(ConsumerCore):
     cdef Rebalance giving_up                     # thread: A (its on_revoke or on_lost is running; or None)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
     cdef bint in_assign                          # thread: A (it is on_assign)
+    cdef object callback_thread                  # thread: A (the id of the thread that runs it)
     cdef public bint _processed_only             # thread: A (close() does not commit the records of the latest call)
     # private
     cdef object _serving_rebalance(self, Rebalance taken)
@@ -51,6 +52,7 @@ cdef class GroupCore(ConsumerCore):
     cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
+    cdef int _commit_states(self, vector[PartitionState*]& states) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
     cdef bint _drop_rebalances(self) except -1
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept

@@ -44,6 +44,8 @@ from kconsumer._core.managers.classic_group_manager cimport ClassicGroupManager
 from kconsumer._core.managers.consumer_heartbeat_manager cimport ConsumerHeartbeatManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 
+import threading
+
 from kconsumer.errors import error_for, exception_for
 
 cdef enum:
@@ -271,6 +273,7 @@ cdef class GroupCore(ConsumerCore):
     def _calling_back(self, kind, list partitions, bint eager):
         self.in_rebalance = True
         self.in_assign = kind == "assign"
+        self.callback_thread = threading.get_ident()
         try:
             yield from self._on_rebalance(kind, partitions, eager)
         finally:
@@ -344,9 +347,16 @@ cdef class GroupCore(ConsumerCore):
 
     cdef int _commit_returned(self) except -1:
         """Commit at the interval: records returned before this call are processed."""
+        cdef vector[PartitionState*] states
+        self.subscription.snapshot(states)
+        return self._commit_states(states)
+
+    cdef int _commit_states(self, vector[PartitionState*]& states) except -1:
+        """Commit where the partitions stand. Releases the states."""
         cdef CommitEvent* event
         cdef vector[PartitionOffset] offsets
-        self._standing_of_all(offsets)
+        self._standing(states, offsets)
+        release_states(states)
         if offsets.empty():
             return 0
         event = new CommitEvent(self.clock.now_ms() + self.commit_ms, False)
@@ -368,7 +378,7 @@ cdef class GroupCore(ConsumerCore):
     def _subscribe(self, topics, patterns):
         cdef SubscribeEvent* event
         cdef TopicPatterns matcher
-        cdef vector[string] expressions
+        cdef vector[string] expressions, names
         cdef Status status
         self.check_usable()
         self._check_group()
@@ -379,11 +389,12 @@ cdef class GroupCore(ConsumerCore):
             status = matcher.set(expressions)
             if not status.ok():
                 raise exception_for(status.code, message_of(status.detail))
+        for topic in topics:
+            names.push_back(utf8(topic))
         event = new SubscribeEvent()
         event.epoch = self.subscription_epoch
         event.patterns = expressions
-        for topic in topics:
-            event.topics.push_back(utf8(topic))
+        event.topics = names
         self.subscribed = True
         self.application.add(event)
 
@@ -392,7 +403,7 @@ cdef class GroupCore(ConsumerCore):
         self.check_usable()
         if not self.subscribed:
             return
-        if self.in_rebalance:
+        if self.in_rebalance and self.callback_thread == threading.get_ident():
             # Called from a callback: end its subject, and run no other callback.
             yield from self._leaving(False, self.group.session_timeout_ms * 1000, False)
             return
@@ -479,14 +490,28 @@ cdef class GroupCore(ConsumerCore):
     def _is_subscribed(self):
         return self.subscribed
 
-    def _commit_before_change(self):
+    def _commit_before_change(self, removed=None):
         """Commit the offsets of partitions before a call removes them from the assignment.
 
         In a revocation or a leave, the acknowledgement carries these offsets.
+
+        removed: [(topic, partition)] of assigned ones; None: all.
         """
+        cdef vector[PartitionState*] states
+        cdef vector[TopicPartition] which
+        cdef TopicPartition one
         self.check_usable()
-        if self.config.has_group and self.group.auto_commit and (not self.in_rebalance or self.in_assign):
-            self._commit_returned()
+        if not self.config.has_group or not self.group.auto_commit or (self.in_rebalance and not self.in_assign):
+            return
+        if removed is None:
+            self.subscription.snapshot(states)
+        else:
+            for topic, partition in removed:
+                one.topic = utf8(topic)
+                one.partition = partition
+                which.push_back(one)
+            self._find_states(which, states)
+        self._commit_states(states)
 
     def _memberid(self):
         cdef string member_id

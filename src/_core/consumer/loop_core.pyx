@@ -10,7 +10,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.coarse_clock cimport coarse_ms
 from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
-from kconsumer._core.consumer.consumer_core cimport checked_count, checked_rows
+from kconsumer._core.consumer.answers cimport checked_count, checked_rows
 from kconsumer._core.consumer.message cimport error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
 from kconsumer._core.events.background_event cimport (

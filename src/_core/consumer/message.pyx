@@ -66,6 +66,8 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         cdef MadeByHand made
         if timestamp is not None and not (isinstance(timestamp, tuple) and len(timestamp) == 2):
             raise TypeError("timestamp must be a tuple of (int, int)")
+        self._timestamp_type, self._timestamp = (0, 0) if timestamp is None else timestamp
+        self.lazy = 0  # nothing fails from here on
         self._topic = topic
         self._value = value
         self._key = key
@@ -74,11 +76,9 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         self._partition = max(partition, -1)
         self._offset = -1001 if offset < 0 else offset
         self._leader_epoch = max(leader_epoch, -1)
-        self._timestamp_type, self._timestamp = (0, 0) if timestamp is None else timestamp
         made.latency = -1.0 if latency < 0 else latency
         made.delivery_count = -1 if delivery_count <= 0 else delivery_count
         memcpy(self.inline_key, &made, sizeof(MadeByHand))
-        self.lazy = 0
 
     def value(self):
         """The record's value.

@@ -4,6 +4,7 @@ Threads: any; a batch is immutable, and pins its arena and the fetched blocks un
 are freed. Never: copies keys or values unless the requested schema needs another layout.
 """
 cimport cython
+from cpython.number cimport PyNumber_AsSsize_t
 
 from kconsumer._core.base.cpp cimport int8_t, int32_t, string
 from kconsumer._core.base.status cimport Status
@@ -83,7 +84,7 @@ cdef class RecordBatch:
             if step != 1:
                 raise ValueError(f"invalid step {step}: a RecordBatch can only be sliced with step 1")
             return self.slice(self.start + <int32_t>start, self.start + <int32_t>max(start, stop))
-        i = index
+        i = PyNumber_AsSsize_t(index, IndexError)
         if i < 0:
             i += n
         if i < 0 or i >= n:

@@ -701,7 +701,8 @@ cdef class CommitRequestManager(RequestManager):
             callback_event.merged = merged
             if callback_event.commits() > 0:
                 self.background.add(callback_event)
-        if not status.ok() and not event.sync and status.code != <int>ERR_DESTROY:
+        if (not status.ok() and not event.sync and status.code != <int>ERR_DESTROY
+                and status.code != <int>ERR_NO_OFFSET):
             self.background.log.write(4, 0, b"COMMITFAIL", b"%s commit failed (error %d): %s",
                                       b"automatic" if event.automatic else b"asynchronous", status.code,
                                       status.detail.c_str())

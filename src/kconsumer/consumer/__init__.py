@@ -22,8 +22,11 @@ from kconsumer.data.call import Call
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.data.throttle_event import ThrottleEvent
 from kconsumer.data.topic_partition import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
+    OFFSET_TAIL_BASE,
     TopicPartition,
     check_text,
     coerce,
@@ -42,6 +45,7 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
+_LOGICAL = (OFFSET_BEGINNING, OFFSET_END, OFFSET_STORED, OFFSET_INVALID)
 
 # Without a fix by the user, no records arrive. So poll() returns these errors if there is no error_cb.
 _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
@@ -140,7 +144,8 @@ class Consumer(GroupConsumer):
         offsets of the removed partitions are committed first.
 
         Raises:
-            KafkaException: a partition is listed twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
+            KafkaException: a partition is listed twice, or has a negative offset that is no ``OFFSET_`` constant
+                (_INVALID_ARG); the group rebalances cooperatively (_STATE).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
@@ -187,8 +192,9 @@ class Consumer(GroupConsumer):
             if (p.topic, p.partition) not in owned:
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is not assigned",
                                     topic=p.topic, partition=p.partition)
-        self._commit_before_change()
-        self._unassign([(p.topic, p.partition) for p in gone])
+        removed = [(p.topic, p.partition) for p in gone]
+        self._commit_before_change(removed)
+        self._unassign(removed)
         self._reassigned = True
 
     def assignment(self) -> list[TopicPartition]:
@@ -208,6 +214,7 @@ class Consumer(GroupConsumer):
     def _refuse_duplicates(partitions: Iterable[TopicPartition]) -> None:
         seen: set[tuple[str, int]] = set()
         for p in partitions:
+            _refuse_offset(p)
             if p.partition < 0:
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: a partition number is needed",
                                     topic=p.topic, partition=p.partition)
@@ -225,10 +232,12 @@ class Consumer(GroupConsumer):
 
         Raises:
             KafkaException: the partition is not assigned (_UNKNOWN_PARTITION if no partition of its topic ever was,
-                else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED (_INVALID_ARG).
+                else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED, or a negative offset
+                that is no ``OFFSET_`` constant (_INVALID_ARG).
         """
         p = coerce(partition)
         self._check_open()
+        _refuse_offset(p)
         if p.offset == OFFSET_STORED:
             raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: cannot seek to OFFSET_STORED: "
                                 "give an offset, OFFSET_BEGINNING or OFFSET_END", topic=p.topic, partition=p.partition)
@@ -682,6 +691,12 @@ class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc
 
     ``key.deserializer`` and ``value.deserializer`` make them.
     """
+
+
+def _refuse_offset(p: TopicPartition) -> None:
+    if p.offset < 0 and p.offset > OFFSET_TAIL_BASE and p.offset not in _LOGICAL:
+        raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: {p.offset} is not an offset",
+                            topic=p.topic, partition=p.partition)
 
 
 def _token_source(settings: _config.Settings) -> TokenSource | None:

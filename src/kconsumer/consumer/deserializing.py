@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn
 
 from kconsumer.config.values import configuration_error
@@ -157,13 +158,22 @@ class Deserializing(_Consumer, Generic[K, V]):
 
         Arguments as ``Consumer.close``.
         """
-        super().close(timeout)
-        self._close_built()
+        with self._closing_built():
+            super().close(timeout)
 
     def __exit__(self, *exc_info: Any) -> Any:
-        result = super().__exit__(*exc_info)
+        with self._closing_built():
+            return super().__exit__(*exc_info)
+
+    @contextmanager
+    def _closing_built(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            if not self._is_open():  # else close() was refused, inside another call
+                self._close_built()
+            raise
         self._close_built()
-        return result
 
     def _close_built(self) -> None:
         built, self._built = self._built, []

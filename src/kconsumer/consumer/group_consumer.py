@@ -66,7 +66,6 @@ class GroupConsumer(GroupCore):
                 or incremental_assign(), the consumer does.
             on_revoke: called in the same way before partitions are revoked. If the callback does not unassign them, the
                 consumer does.
-                callback has not.
             on_lost: called in the same way after the member was fenced and lost its partitions. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
@@ -119,8 +118,8 @@ class GroupConsumer(GroupCore):
         self._run(self._unsubscribe_call())
 
     def _unsubscribe_call(self) -> Call[None]:
-        self._reassigned = True  # in a callback: the consumer must not assign afterwards
         yield from super()._unsubscribe_call()
+        self._reassigned = True  # in a callback: the consumer must not assign afterwards
         self._topics = []
 
     def subscription(self) -> list[str]:
@@ -259,7 +258,7 @@ class GroupConsumer(GroupCore):
         """Run the callbacks that wait. Their exceptions end no wait for commits."""
         try:
             self._serve()
-        except Exception:
+        except (Exception, KeyboardInterrupt, SystemExit):
             self._settings.logger.exception("a callback raised an exception at the end of the program")
 
     def _end_at_exit(self, asked: Any) -> None:

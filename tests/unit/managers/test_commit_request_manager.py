@@ -129,6 +129,7 @@ def test_nothing_to_commit(group, offsets):
     ticket = group.commit(*offsets, notify=True)
     assert ticket.code == NO_OFFSET
     assert [event[:2] for event in group.take_events()] == [("commit", NO_OFFSET)]
+    assert "COMMITFAIL" not in [word for _, word, _ in group.take_log()]  # nothing has failed
     assert not group.busy
 
 
