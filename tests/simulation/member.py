@@ -422,6 +422,8 @@ class Member(Application):
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
         self.failures.loses([(p.topic, p.partition) for p in partitions])
+        if self.history.static and self.failures.is_stale:  # its call waited for a commit that was held up
+            self.history.held_up([TopicPartition(*where, self.expected[where]) for where in self.positioned()])
         for p in partitions:
             self.words.forget((p.topic, p.partition))
         self.give_up(partitions)

@@ -57,5 +57,3 @@ cdef class ConsumerCore(ConsumerParts):
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved)
     cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved)
     cdef int _raise_event(self) except -1
-
-

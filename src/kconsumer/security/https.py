@@ -116,23 +116,23 @@ class Endpoint:
         return plain, url.path if proxy is None else str(url), authorization
 
 
-def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str, str]]:
+def _proxy_for(scheme: str, target: str) -> tuple[tuple[str, int] | None, dict[str, str]]:
     """Return the address of the environment's proxy (None: no proxy), and its headers."""
     named = urllib.request.getproxies().get(scheme)
-    if not named or urllib.request.proxy_bypass(host):
+    if not named or urllib.request.proxy_bypass(target):
         return None, {}
     try:
         proxy = urlsplit(named if "://" in named else f"//{named}")
-        address = proxy.hostname, proxy.port or 80
+        host, port = proxy.hostname, proxy.port or 80
     except ValueError:  # its text may have a part of the password
         raise Refused(f"the environment variable {scheme}_proxy is not a URL: write each of / ? # [ ] @ in its user "
                       "name and password as %XX") from None
-    if not address[0]:
+    if not host:
         raise Refused(f"the environment variable {scheme}_proxy has no host name")
     if proxy.username is None:
-        return address, {}
+        return (host, port), {}
     login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return address, {"Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
+    return (host, port), {"Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
 
 
 def _in_certificates(host: str) -> str:
