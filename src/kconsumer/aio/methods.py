@@ -42,7 +42,6 @@ class Methods(LoopCalls):
                 or incremental_assign(), the consumer does.
             on_revoke: called in the same way before partitions are revoked. If the callback does not unassign them, the
                 consumer does.
-                callback has not.
             on_lost: called in the same way after the member was fenced and lost its partitions. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
@@ -114,7 +113,8 @@ class Methods(LoopCalls):
         offsets of the removed partitions are committed first.
 
         Raises:
-            KafkaException: a partition is listed twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
+            KafkaException: a partition is listed twice, or has a negative offset that is no ``OFFSET_`` constant
+                (_INVALID_ARG); the group rebalances cooperatively (_STATE).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
@@ -158,7 +158,8 @@ class Methods(LoopCalls):
 
         Raises:
             KafkaException: the partition is not assigned (_UNKNOWN_PARTITION if no partition of its topic ever was,
-                else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED (_INVALID_ARG).
+                else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED, or a negative offset
+                that is no ``OFFSET_`` constant (_INVALID_ARG).
         """
         self._enter()
         self._inner.seek(partition)
