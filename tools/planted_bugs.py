@@ -152,7 +152,7 @@ BUGS = (
     Bug("a position that went back is not committed", "consumer/group_core",
         "if offset >= 0 and not p.is_committed(offset):", "if offset > p.committed_offset.load():"),
     Bug("an exception of on_commit ends close()", "consumer/consumer_core",
-        "if self.in_child() or (failures.interrupted and isinstance(raised, KeyboardInterrupt)):", "if True:"),
+        "if self.on_loop or self.in_child() or failures.is_second(raised):", "if True:"),
     Bug("unsubscribe() in on_revoke forgets what the callback has unassigned", "consumer/group_core",
         "        if self.giving_up is not None:\n", "        if False:\n"),
     Bug("a commit made outside the group goes out as the member's", "managers/commit_request_manager",

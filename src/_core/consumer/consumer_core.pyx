@@ -761,8 +761,8 @@ cdef class ConsumerCore(ConsumerParts):
                         yield end
                         break
                     except OF_CALLBACKS as raised:
-                        # The last commits and the leave go out nevertheless. After Ctrl-C they have a moment.
-                        if self.in_child() or (failures.interrupted and isinstance(raised, KeyboardInterrupt)):
+                        # Commits and leave still go out. An event loop runs no callbacks here: it has failed itself.
+                        if self.on_loop or self.in_child() or failures.is_second(raised):
                             raise
                         failures.add(raised)
                         if failures.interrupted:

@@ -40,6 +40,10 @@ class Raised:
         self.interrupted = False  #: by Ctrl-C
         self._log = log
 
+    def is_second(self, raised: BaseException) -> bool:
+        """Return whether Ctrl-C was pressed again."""
+        return self.interrupted and isinstance(raised, KeyboardInterrupt)
+
     def add(self, raised: BaseException) -> None:
         """Note an exception."""
         self.interrupted |= isinstance(raised, KeyboardInterrupt)
