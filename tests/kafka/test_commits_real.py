@@ -279,7 +279,7 @@ def test_the_policy_decides_where_nothing_is_committed(kafka, topic_name, policy
         elif policy == "earliest":
             assert read(consumer, 1)[0].offset() == 0
         else:
-            until(lambda: consumer.lag().get((topic, 0)) == 0, "there is no lag", consumer)
+            until(lambda: consumer.lag().get((topic, 0)) == 0, "the lag is 0", consumer)
             write(kafka, topic, [0], 1, first=10)
             assert read(consumer, 1)[0].offset() == 10
 
@@ -303,7 +303,7 @@ def test_a_committed_offset_that_is_out_of_range(kafka, topic_name, policy, wher
             assert read(consumer, 1)[0].offset() == (20 if where == "deleted" else 0)
         else:
             # `latest` is where the log ends when it is asked: what is written later is read.
-            until(lambda: consumer.lag().get((topic, 0)) == 0, "there is no lag", consumer)
+            until(lambda: consumer.lag().get((topic, 0)) == 0, "the lag is 0", consumer)
             write(kafka, topic, [0], 1, first=50)
             assert read(consumer, 1)[0].offset() == 50
 

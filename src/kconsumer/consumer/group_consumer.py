@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
 from kconsumer.consumer import at_exit
-from kconsumer.data.call import Call, awaited
+from kconsumer.data.call import OF_CALLBACKS, Call, awaited
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, check_text, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.groups.patterns import re2_objection
@@ -258,7 +258,7 @@ class GroupConsumer(GroupCore):
         """Run the callbacks that wait. Their exceptions end no wait for commits."""
         try:
             self._serve()
-        except (Exception, KeyboardInterrupt, SystemExit):
+        except OF_CALLBACKS:
             self._settings.logger.exception("a callback raised an exception at the end of the program")
 
     def _end_at_exit(self, asked: Any) -> None:

@@ -41,16 +41,17 @@ class _Https(http.client.HTTPSConnection):
     def __init__(self, host: str, port: int, trust: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=_SILENCE_S, context=trust)
         self._trust = trust
-        self._certified = _in_certificates(host)
+        self._certified = host
 
     def reach_through(self, host: str, port: int, headers: Mapping[str, str]) -> None:
         """Connect to a proxy that forwards to this host."""
         self.set_tunnel(host, port, dict(headers))
-        self._certified = _in_certificates(host)
+        self._certified = host
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
-        self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._certified, do_handshake_on_connect=False)
+        name = self._certified.removesuffix(".")  # in certificates, names have no dot at the end
+        self.sock = self._trust.wrap_socket(self.sock, server_hostname=name, do_handshake_on_connect=False)
         self.sock.do_handshake()
 
 
@@ -133,11 +134,6 @@ def _proxy_for(scheme: str, target: str) -> tuple[tuple[str, int] | None, dict[s
         return (host, port), {}
     login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return (host, port), {"Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
-
-
-def _in_certificates(host: str) -> str:
-    """Return the name in certificates, which have no dot at its end."""
-    return host.removesuffix(".")
 
 
 def _read(response: http.client.HTTPResponse, most_bytes: int) -> tuple[int, bytes]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import queue
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_callback_that_is_interrupted_is_called_again(ended: type[BaseExceptio
         assert failures == [f"no OAUTHBEARER token: {ended.__name__} ended oauth_cb"]
 
 
-def test_a_callback_that_closes_its_consumer_by_an_exception() -> None:
+def test_a_callback_that_is_interrupted_after_close() -> None:
     tokens: list[Any] = [("token", time.time() + 3600)]
 
     def oauth_cb(_: str) -> tuple[str, float]:
@@ -79,11 +80,9 @@ def test_a_callback_that_closes_its_consumer_by_an_exception() -> None:
         raise KeyboardInterrupt
 
     consumer = kconsumer.Consumer({**CONFIGURATION, "oauth_cb": oauth_cb})
-    call = consumer._on_token_wanted()
     consumer.close()
     with pytest.raises(KeyboardInterrupt):
         consumer._tokens.wanted(consumer).send(None)  # type: ignore[union-attr]
-    call.close()
 
 
 def test_a_failed_first_callback_ends_the_constructor(failures: list[str]) -> None:
@@ -165,34 +164,22 @@ class Broker:
         self._listener.close()
 
 
-@pytest.fixture
-def made() -> Iterator[list[Any]]:
-    """Things to close."""
-    things: list[Any] = []
-    yield things
-    for thing in reversed(things):
-        thing.close()
-
-
-def test_a_provider_is_asked_again_when_a_broker_refuses_its_token(made: list[Any]) -> None:
+def test_a_provider_is_asked_again_when_a_broker_refuses_its_token() -> None:
     """It has revoked the first token, which would live for an hour."""
-    from test_oidc import Provider, configuration, response
+    from test_oidc import configuration, provider, response
 
     def issue(sock: socket.socket) -> None:
         issued.append(f"token-{len(issued)}")
         sock.sendall(response(200, json.dumps({"access_token": issued[-1], "expires_in": 3600}).encode()))
 
     issued: list[str] = []
-    provider = Provider(issue)
-    broker = Broker(lambda text: b"token-0" not in text)
-    made += [provider, broker]
-    consumer = kconsumer.Consumer(configuration(f"http://127.0.0.1:{provider.port}/token", **{
-        "bootstrap.servers": f"127.0.0.1:{broker.port}", "error_cb": lambda _: None}))
-    made.append(consumer)
-    until = time.monotonic() + SOON_S
-    while broker.accepted.empty():
-        consumer.poll(0.1)
-        assert time.monotonic() < until, issued
+    with provider(issue) as one, contextlib.closing(Broker(lambda text: b"token-0" not in text)) as broker, \
+            kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token", **{
+                "bootstrap.servers": f"127.0.0.1:{broker.port}", "error_cb": lambda _: None})) as consumer:
+        until = time.monotonic() + SOON_S
+        while broker.accepted.empty():
+            consumer.poll(0.1)
+            assert time.monotonic() < until, issued
     assert b"token-0" in broker.refused.get_nowait()
     assert b"token-1" in broker.accepted.get_nowait()
     assert len(issued) == 2
