@@ -504,13 +504,13 @@ cdef class GroupCore(ConsumerCore):
         if not self.config.has_group or not self.group.auto_commit or (self.in_rebalance and not self.in_assign):
             return
         if removed is None:
-            self.subscription.snapshot(states)
-        else:
-            for topic, partition in removed:
-                one.topic = utf8(topic)
-                one.partition = partition
-                which.push_back(one)
-            self._find_states(which, states)
+            self._commit_returned()
+            return
+        for topic, partition in removed:
+            one.topic = utf8(topic)
+            one.partition = partition
+            which.push_back(one)
+        self._find_states(which, states)
         self._commit_states(states)
 
     def _memberid(self):
