@@ -16,7 +16,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from kconsumer.data.call import Call, awaited
@@ -74,7 +74,8 @@ class Member:
         member_id: from the coordinator; new at each start of a member without an instance id.
         topics: the subscribed topics; the member itself has resolved its patterns.
         group_instance_id: of a static member (KIP-345), else None.
-        owned: the partitions that it reports as owned. Under EAGER usually empty: it has given up all.
+        owned: the partitions that it reports as owned. Under EAGER usually empty: it has given up all. The consumer
+            removes a partition that another member reports with a higher generation: this one has lost it (KIP-792).
         generation: the generation of `owned`; -1 for none.
         rack: its ``client.rack``, or None.
         user_data: result of `subscription_user_data` of the member's assignor, or None.
@@ -204,7 +205,8 @@ def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscriptio
 
     Raises:
         ValueError: an unknown member; a partition that does not exist, that the member does not subscribe to, or that
-            is assigned twice; under COOPERATIVE a partition that another member still owns.
+            is assigned twice; under COOPERATIVE a partition that another member still owns. Of several members that
+            report a partition as owned, those with the highest generation own it.
         TypeError: the result has another form.
         Exception: any exception of the assignor.
     """
@@ -251,8 +253,19 @@ def _refusal(partition: TopicPartition, member: Member, topics: Mapping[str, Top
     return None if owner is None else f"already given to member {owner}"
 
 
+def _valid_claims(members: Mapping[str, Member]) -> dict[str, set[tuple[str, int]]]:
+    """Return what each member owns: of several that report one partition, those with the highest generation count."""
+    newest: dict[tuple[str, int], int] = {}
+    for member in members.values():
+        for p in member.owned:
+            newest[p.topic, p.partition] = max(newest.get((p.topic, p.partition), -1), member.generation)
+    return {member_id: {(p.topic, p.partition) for p in member.owned
+                        if member.generation == newest[p.topic, p.partition]}
+            for member_id, member in members.items()}
+
+
 def _check_cooperative(group: GroupSubscription, owners: Mapping[tuple[str, int], str]) -> None:
-    owned = {member_id: {(p.topic, p.partition) for p in member.owned} for member_id, member in group.members.items()}
+    owned = _valid_claims(group.members)
     for member_id, partitions in owned.items():
         for partition in sorted(partitions):
             owner = owners.get(partition, member_id)
@@ -289,10 +302,15 @@ def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics:
         KafkaException: (_APPLICATION) its cause is the exception of `run`.
     """
     known = {name: Topic(count, racks) for name, count, racks in topics}
-    group = GroupSubscription({
+    reported = {
         member_id: Member(member_id, frozenset(wanted), instance, tuple(TopicPartition(*p) for p in owned), generation,
                           rack or None, user_data)
-        for member_id, instance, wanted, owned, generation, rack, user_data in members})
+        for member_id, instance, wanted, owned, generation, rack, user_data in members}
+    valid = _valid_claims(reported)
+    group = GroupSubscription({
+        member_id: replace(member, owned=tuple(p for p in member.owned
+                                               if (p.topic, p.partition) in valid[member_id]))
+        for member_id, member in reported.items()})
     with _naming(assignor):
         protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
         found = yield from awaited(assignor.assign(known, group))

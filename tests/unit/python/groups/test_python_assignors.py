@@ -16,6 +16,7 @@ from kconsumer.groups.assignors import (
     RebalanceProtocol,
     Topic,
     as_assignor,
+    assign_group,
     check_assignor,
     run,
 )
@@ -89,6 +90,28 @@ def test_a_cooperative_assignor_leaves_out_partitions_that_change_owner():
     assert outcome({"x": parts("a0")}, x, y, protocol=cooperative)["y"] == Assignment()
     both = Member("y", Y.topics, owned=tuple(parts("a1")))  # of two that claim it one may keep it
     assert outcome(moved, x, both, protocol=cooperative)["y"].partitions == tuple(parts("a1"))
+
+
+def test_a_claim_of_an_older_generation_does_not_count():
+    cooperative = RebalanceProtocol.COOPERATIVE
+    x = Member("x", X.topics, owned=tuple(parts("a0 a1")), generation=3)
+    y = Member("y", Y.topics, owned=tuple(parts("a1")), generation=2)  # it missed generation 3, which gave a1 to x
+    with pytest.raises(ValueError, match=r"a \[1\] to member y: member x owns it"):
+        outcome({"x": parts("a0"), "y": parts("a1")}, x, y, protocol=cooperative)
+    assert outcome({"x": parts("a0 a1")}, x, y, protocol=cooperative)["x"].partitions == tuple(parts("a0 a1"))
+
+
+def test_an_assignor_does_not_see_the_claims_of_an_older_generation():
+    class KeepsClaims(Given):
+        def assign(self, topics, group):
+            self.seen = {member_id: list(m.owned) for member_id, m in group.members.items()}
+            return {}
+
+    assignor = KeepsClaims({})
+    members = [("x", None, "a", [("a", 0), ("a", 1)], 3, "", None), ("y", None, "a", [("a", 1), ("a", 2)], 2, "", None)]
+    with pytest.raises(StopIteration):  # the end of a call that waits for nothing
+        next(assign_group(assignor, members, [("a", 3, [])], cooperative=True))
+    assert assignor.seen == {"x": parts("a0 a1"), "y": parts("a2")}
 
 
 def test_an_exception_of_the_assignor_reaches_the_caller():
