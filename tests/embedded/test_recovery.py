@@ -1,9 +1,13 @@
 """How a consumer behaves during temporary faults, on the embedded cluster."""
 
+import contextlib
+import os
+import resource
+import threading
 import time
 
 import pytest
-from api_helpers import poll_until, reader, settings, until
+from api_helpers import PATIENCE, poll_until, reader, settings, take, until
 
 from kconsumer import Consumer, TopicPartition
 from kconsumer.testing import EmbeddedCluster
@@ -61,3 +65,33 @@ def test_pauses_and_resumes_do_not_make_connections(cluster):
         assert sum(request.api_key == API_VERSIONS for request in cluster.requests()) <= 2 * most
         cluster.produce("paused", [{"value": b"1", "partition": 0}])
         assert until(lambda: [m.value() for m in consumer.consume(1, 0.1)]) == [b"1"]
+
+
+@contextlib.contextmanager
+def no_descriptors():
+    """This process can open no file and no socket."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.dup(0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[0] + 1, hard))
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.dup(0))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def test_a_call_ends_although_no_descriptor_is_left_to_wait_on(cluster):
+    cluster.create_topic("descriptors", 1)
+    cluster.produce("descriptors", [b"0"])
+    found = []
+    with reader(cluster, "descriptors") as consumer:
+        take(consumer, 1)  # its connections are made
+        caller = threading.Thread(target=lambda: found.append(consumer.list_topics(timeout=2)), daemon=True)
+        with no_descriptors():
+            caller.start()
+            caller.join(PATIENCE)
+        assert ["descriptors" in answer.topics for answer in found] == [True]

@@ -67,10 +67,14 @@ class WakeupFd {
   int write_ = -1;
 };
 
+constexpr int64_t kMomentMs = 10;
+
 enum WaitResult : int { WAIT_READY = 1, WAIT_TIMEOUT = 0, WAIT_INTERRUPTED = -1 };
 
-// Waits until `fd`, or `other` if it is >= 0, is readable. timeout_ms < 0 waits without a limit.
+// Waits until `fd`, or `other` if it is >= 0, is readable. timeout_ms < 0 waits without a limit. Without `fd`, because no
+// descriptor was left for it, it waits a moment: the caller then looks again at what it waits for.
 inline WaitResult wait_readable(int fd, int other, int64_t timeout_ms) {
+  if (fd < 0 && (timeout_ms < 0 || timeout_ms > kMomentMs)) timeout_ms = kMomentMs;
   pollfd p[2] = {{fd, POLLIN, 0}, {other, POLLIN, 0}};
   int ms = timeout_ms < 0 ? -1 : timeout_ms > 0x7fffffff ? 0x7fffffff : static_cast<int>(timeout_ms);
   int rc = poll(p, other >= 0 ? 2 : 1, ms);

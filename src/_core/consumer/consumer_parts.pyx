@@ -6,7 +6,9 @@ parent.
 """
 cimport cython
 
-from kconsumer._core.base.cpp cimport uint32_t
+import os
+
+from kconsumer._core.base.cpp cimport uint32_t, uint64_t
 from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.log cimport LogQueue
@@ -62,6 +64,7 @@ cdef class ConsumerParts:
         self._log_start(settings, version)
         self.threaded = network is None
         if network is None:
+            self.backoff.jitter_seed = <uint64_t>int.from_bytes(os.urandom(8), "little")
             client = NetworkClient()
             configure_network(network_config, settings, version)
             rc = client.open(network_config, self.pool, &self.background.log, self.clock)

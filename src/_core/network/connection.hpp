@@ -130,6 +130,7 @@ struct Connection {
   Status failure;                // error of the latest failed attempt, until a caller takes it
   bool refused = false;          // one side rejected the other's identity: an early retry does not help
   int64_t last_used_ms = 0;
+  int64_t throttled_until_ms = 0;  // the broker reads nothing from this connection until then
   std::string logged_detail;     // text and time of the latest logged loss
   int64_t logged_ms = 0;
 
@@ -196,7 +197,6 @@ struct Node {
   int32_t port = 0;
   std::string rack;
   std::string name;                // host:port
-  int64_t throttled_until_ms = 0;
   bool retiring = false;           // no longer in the broker list: to be freed after the requests in flight
   std::string refusal;             // the latest reported refusal, of any connection, until the broker accepts one
   bool silent = false;             // a request has timed out, and no response has come since, on any connection
@@ -236,19 +236,34 @@ struct Node {
       if (c) found = std::max(found, static_cast<int>(c->state));
     return found;
   }
+  // Returns librdkafka's name for the state of the furthest connection.
+  const char* state_word() const {
+    switch (furthest()) {
+      case CONN_DOWN: return "DOWN";
+      case CONN_RESOLVING: return "TRY_CONNECT";
+      case CONN_CONNECTING:
+      case CONN_HANDSHAKE: return "CONNECT";
+      case CONN_API_VERSIONS: return "APIVERSION_QUERY";
+      case CONN_SASL: return "AUTH_REQ";
+      case CONN_READY: return "UP";
+      default: return "INIT";
+    }
+  }
   Connection* connection(Channel c) { return connections[c].get(); }
   Connection* make_connection(Channel c) {
     connections[c].reset(new Connection(this, c));
     return connections[c].get();
   }
-  // Takes a connection from a node with the same address.
-  void adopt_connection(Node& other, Channel c) {
-    connections[c] = std::move(other.connections[c]);
-    if (!connections[c]) return;
-    connections[c]->node = this;
-    stats()->state_since_ms = other.stats()->state_since_ms;
-    stats()->last_tx_us = other.stats()->last_tx_us;
-    stats()->last_rx_us = other.stats()->last_rx_us;
+  // Takes the connections of a node with the same address.
+  void adopt_connections(Node& other) {
+    for (int c = 0; c < kChannels; ++c) {
+      connections[c] = std::move(other.connections[c]);
+      if (!connections[c]) continue;
+      connections[c]->node = this;
+      stats()->state_since_ms = other.stats()->state_since_ms;
+      stats()->last_tx_us = other.stats()->last_tx_us;
+      stats()->last_rx_us = other.stats()->last_rx_us;
+    }
   }
   // Moves the next attempt of each connection to at most `latest_ms`, because the broker is known to be up. Skips
   // refused connections unless `refused`. Returns whether it moved any.

@@ -58,6 +58,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         Status failure
         bint refused
         int64_t last_used_ms
+        int64_t throttled_until_ms
         string logged_detail
         int64_t logged_ms
         Writer out
@@ -92,7 +93,6 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int32_t port
         string rack
         string name
-        int64_t throttled_until_ms
         bint retiring
         string refusal
         bint silent
@@ -100,11 +100,11 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         void collect_stats(vector[NodeStats]& out)
         Connection* connection(Channel)
         Connection* make_connection(Channel)
-        void adopt_connection(Node& other, Channel)
+        void adopt_connections(Node& other)
         bint at(const NodeAddress&)
         bint retry_by(int64_t latest_ms, bint refused)
         void enter(Connection& c, ConnectionState state, int64_t now_ms)
-        int furthest()
+        const char* state_word()
 
 
 cdef enum IoOutcome:

@@ -54,8 +54,8 @@ cdef class Network:
     cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil
     # Forgets all known nodes and returns to the bootstrap list (KIP-899, KIP-1102); resolves all names again.
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil
-    # Blocks requests to this node for throttle_ms (KIP-219), on all of its channels.
-    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
+    # Blocks requests on this channel for throttle_ms (KIP-219): the broker reads nothing from its connection meanwhile.
+    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     # Closes a connection; its requests fail with ERR_TRANSPORT at the next poll.
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
     # Closes a connection in order to open it again without back-off; its requests fail with ERR_INTR.
@@ -77,12 +77,14 @@ cdef class Network:
     cdef string node_name(self, int32_t node_id) noexcept nogil
     # Returns whether any connection is ready.
     cdef bint any_connected(self) noexcept nogil
+    # Returns whether the bootstrap list is not complete, because its canonical names are being resolved.
+    cdef bint names_pending(self) noexcept nogil
     # Takes the lost connections and failed attempts since the last call.
     cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil
     # Returns whether a response has begun to arrive on this channel.
     cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil
-    # Returns whether no connection is ready and an identity was refused, by the broker or by the client. A blocking
-    # call then fails at once with this error.
+    # Returns whether an identity was refused, by the broker or by the client, in the latest attempt at every node. A
+    # blocking call then fails at once with this error.
     cdef bint refusal(self, Status* out) noexcept nogil
     # Returns whether to ask the application for a token; true only once until the application has answered.
     cdef bint take_token_request(self, int64_t now_ms) noexcept nogil

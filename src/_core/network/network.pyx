@@ -38,7 +38,7 @@ cdef class Network:
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
         pass
 
-    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
         pass
 
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
@@ -73,6 +73,9 @@ cdef class Network:
         return string()
 
     cdef bint any_connected(self) noexcept nogil:
+        return False
+
+    cdef bint names_pending(self) noexcept nogil:
         return False
 
     cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:

@@ -96,22 +96,6 @@ cdef size_t max_in_flight(int channel) noexcept nogil:
     return 1 if channel == CHANNEL_FETCH or channel == CHANNEL_JOIN else MAX_IN_FLIGHT
 
 
-cdef const char* state_word(Node* node) noexcept nogil:
-    """Return librdkafka's name for the state of the node's furthest connection."""
-    cdef int furthest = node.furthest()
-    if furthest < 0:
-        return b"INIT"
-    if furthest == CONN_DOWN:
-        return b"DOWN"
-    if furthest == CONN_RESOLVING:
-        return b"TRY_CONNECT"
-    if furthest == CONN_CONNECTING or furthest == CONN_HANDSHAKE:
-        return b"CONNECT"
-    if furthest == CONN_SASL:
-        return b"AUTH_REQ"
-    return b"UP" if furthest == CONN_READY else b"APIVERSION_QUERY"
-
-
 @cython.no_gc
 cdef class NetworkClient(Authenticator):
     cdef int open(self, const NetworkConfig& config, BlockPool* pool, LogQueue* log, Clock clock):
@@ -321,7 +305,7 @@ cdef class NetworkClient(Authenticator):
             c = node.connection(CHANNEL_CONTROL)
             if c != NULL and c.state == CONN_DOWN and c.next_attempt_ms > now_ms:
                 continue
-            if node.throttled_until_ms > now_ms:
+            if c != NULL and c.throttled_until_ms > now_ms:
                 rank = 4000
             elif node.silent:
                 # The broker may hang. Its other connections look usable, but the request would time out there too.
@@ -344,6 +328,9 @@ cdef class NetworkClient(Authenticator):
     cdef string node_name(self, int32_t node_id) noexcept nogil:
         cdef Node* node = self.find_node(node_id)
         return node.name if node != NULL else string()
+
+    cdef bint names_pending(self) noexcept nogil:
+        return not self.awaiting_canonical.empty()
 
     cdef bint any_connected(self) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
@@ -372,7 +359,7 @@ cdef class NetworkClient(Authenticator):
             inc(it)
             node.collect_stats(out)
             collected = &out[out.size() - 1]
-            collected.state.assign(state_word(node))
+            collected.state.assign(node.state_word())
             for channel in range(kChannels):
                 c = node.connection(<Channel>channel)
                 if c != NULL:
@@ -392,10 +379,11 @@ cdef class NetworkClient(Authenticator):
             if c.next_attempt_ms > now_ms:
                 return NODE_BACKOFF
             self.start_attempt(c, now_ms)
+            self.arm(now_ms + SLOW_CONNECT_MS)  # then another node may be asked
             return NODE_BACKOFF if c.state == CONN_DOWN else NODE_CONNECTING
         if c.state != CONN_READY:
             return NODE_CONNECTING
-        if (node.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel)
+        if (c.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel)
                 or self.must_authenticate(c, now_ms)):
             return NODE_BUSY
         return NODE_READY
@@ -407,15 +395,15 @@ cdef class NetworkClient(Authenticator):
             return INT64_MAX
         return max(<int64_t>0, self.next_timer_ms - now_ms)
 
-    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
-        cdef Node* node = self.find_node(node_id)
-        if node == NULL or throttle_ms <= 0:
+    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c == NULL or throttle_ms <= 0:
             return
         throttle_ms = min(throttle_ms, LONGEST_THROTTLE_MS)
-        node.throttled_until_ms = max(node.throttled_until_ms, now_ms + throttle_ms)
-        node.stats().throttle_ms += throttle_ms
-        node.stats().throttles_ms.add(throttle_ms)
-        self.arm(node.throttled_until_ms)
+        c.throttled_until_ms = max(c.throttled_until_ms, now_ms + throttle_ms)
+        c.node.stats().throttle_ms += throttle_ms
+        c.node.stats().throttles_ms.add(throttle_ms)
+        self.arm(c.throttled_until_ms)
 
     # -- failures and closing ------------------------------------------------------------------------------------------
 
@@ -479,10 +467,7 @@ cdef class NetworkClient(Authenticator):
         return self.common_version(c, <int16_t>api_key, <int16_t>low, <int16_t>high)
 
     cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil:
-        """Return the highest common version, or -1.
-
-        Without negotiation it is the lowest version, which most brokers support.
-        """
+        """Return the highest common version, or -1; without negotiation the lowest, which most brokers support."""
         return c.api_versions.pick(api_key, low, high) if self.config.api_version_request else low
 
     cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
@@ -590,6 +575,7 @@ cdef class NetworkClient(Authenticator):
         ended.response.length = reader.remaining()
         ended.response.version = asked.version
         ended.response.node_id = c.node.id
+        ended.response.channel = c.channel
         ended.response.received_ms = now_ms
         self.in_flight_count -= 1
         self.finished.push_back(ended)
@@ -660,7 +646,8 @@ cdef class NetworkClient(Authenticator):
         if self.has_new_credentials():
             it = self.nodes.begin()
             while it != self.nodes.end():
-                deref(it).second.retry_by(now_ms, True)
+                if deref(it).second.retry_by(now_ms, True):
+                    self.arm(now_ms)
                 inc(it)
         self.arm(self.credentials().token_due_ms())
 
@@ -668,8 +655,16 @@ cdef class NetworkClient(Authenticator):
         return self.config.security.use_sasl and self.credentials().take_token_request(now_ms)
 
     cdef bint refusal(self, Status* out) noexcept nogil:
-        if self.latest_refusal.ok() or self.any_connected():
+        """Return whether every broker has refused this client; one that has not been asked may accept it."""
+        cdef map[int32_t, Node*].iterator it = self.nodes.begin()
+        cdef Connection* c
+        if self.latest_refusal.ok() or self.any_connected() or self.nodes.empty():
             return False
+        while it != self.nodes.end():
+            c = deref(it).second.connection(CHANNEL_CONTROL)
+            if c == NULL or not c.refused:
+                return False
+            inc(it)
         out[0] = self.latest_refusal
         return True
 
@@ -720,8 +715,6 @@ cdef class NetworkClient(Authenticator):
 
     cdef void check_node(self, Node* node, int64_t now_ms) noexcept nogil:
         cdef int channel
-        if node.throttled_until_ms > now_ms:
-            self.arm(node.throttled_until_ms)
         for channel in range(kChannels):
             if node.connection(<Channel>channel) != NULL:
                 self.check_connection(node.connection(<Channel>channel), now_ms)
@@ -729,6 +722,11 @@ cdef class NetworkClient(Authenticator):
     cdef void check_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef int64_t due
         self.check_authentication(c, now_ms)
+        if c.throttled_until_ms > now_ms:
+            self.arm(c.throttled_until_ms)
+        due = c.attempt_started_ms + SLOW_CONNECT_MS
+        if CONN_DOWN < c.state < CONN_READY and due > now_ms:
+            self.arm(due)
         if c.state == CONN_READY:
             self.expire_in_flight(c, now_ms)
             if c.state == CONN_READY and c.in_flight.empty() and self.config.connections_max_idle_ms > 0:
@@ -765,12 +763,13 @@ cdef class NetworkClient(Authenticator):
                 c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef size_t i
+        cdef size_t i, unanswered = 0
         cdef InFlight* f
         cdef string why
         for i in range(c.in_flight.size()):
             f = &c.in_flight[i]
             if f.given_up or f.internal:
+                unanswered += f.given_up
                 continue
             if f.deadline_ms > now_ms:
                 self.arm(f.deadline_ms)
@@ -783,18 +782,19 @@ cdef class NetworkClient(Authenticator):
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
             f.request = NULL
             f.given_up = True
-        # Responses come in order, so a missing response blocks all later ones: only a new connection helps.
-        if self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails:
+            unanswered += 1
+        # Responses come in order, so a missing response blocks all later ones: only a new connection helps. Without
+        # one, a connection that may have no further request in flight would never be used again.
+        if (self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails
+                or unanswered >= max_in_flight(c.channel)):
             self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
 
 
 cdef void adopt_from_bootstrap(map[int32_t, Node*]& bootstrap, Node* node) noexcept nogil:
     """Move the connections of the bootstrap address to the broker with this address."""
     cdef map[int32_t, Node*].iterator it = bootstrap.begin()
-    cdef int channel
     while it != bootstrap.end():
         if deref(it).second.host == node.host and deref(it).second.port == node.port:
-            for channel in range(kChannels):
-                node.adopt_connection(deref(it).second[0], <Channel>channel)
+            node.adopt_connections(deref(it).second[0])
             return
         inc(it)

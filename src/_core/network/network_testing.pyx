@@ -262,9 +262,9 @@ cdef class DelegateDriver:
         """Network.rebootstrap."""
         self.network.rebootstrap(self.clock.now_ms())
 
-    def throttle(self, node, ms):
+    def throttle(self, node, ms, channel=0):
         """Network.throttle."""
-        self.network.throttle(node, ms, self.clock.now_ms())
+        self.network.throttle(node, <Channel>channel, ms, self.clock.now_ms())
 
     def disconnect(self, node, channel=0):
         """Network.disconnect."""

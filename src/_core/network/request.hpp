@@ -64,6 +64,7 @@ struct Response {
   size_t length = 0;
   int16_t version = 0;
   int32_t node_id = -1;
+  Channel channel = CHANNEL_CONTROL;
   int64_t received_ms = 0;
 };
 

@@ -50,6 +50,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         size_t length
         int16_t version
         int32_t node_id
+        Channel channel
         int64_t received_ms
 
     cdef cppclass NodeAddress:

@@ -207,9 +207,9 @@ class Resolver {
       work(state);
     } catch (const std::bad_alloc&) {
       // The lookup has no result; the waiting connection fails at its set-up deadline.
+      std::lock_guard<std::mutex> hold(state.mutex);
+      state.threads--;
     }
-    std::lock_guard<std::mutex> hold(state.mutex);
-    state.threads--;
   }
 
   // thread: R.
@@ -226,6 +226,7 @@ class Resolver {
       state.answers[job.key] = std::move(answer);
       if (state.selector) state.selector->wakeup();
     }
+    state.threads--;  // under the lock that found no job: a later one starts a thread
   }
 
   std::shared_ptr<ResolverState> state_;         // shared: its mutex

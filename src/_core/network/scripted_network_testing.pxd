@@ -21,7 +21,7 @@ cdef class ScriptedNetwork(Network):
     cdef map[pair[int32_t, int32_t], Status] failures   # thread: the test's; for take_connection_failure()
     cdef vector[NodeLoss] losses                        # thread: the test's; for take_losses()
     cdef int32_t renewed                                # thread: the test's
-    cdef map[int32_t, int64_t] throttled_until_ms       # thread: the test's
+    cdef map[pair[int32_t, int32_t], int64_t] throttled_until_ms  # thread: the test's
     cdef map[int32_t, pair[int32_t, int32_t]] versions  # thread: the test's; api to lowest and highest
     cdef vector[SentRequest] sent                       # thread: the test's; requests without an answer
     cdef vector[Completion] finished                    # thread: the test's; the result of the next poll()

@@ -64,7 +64,7 @@ cdef class ScriptedNetwork(Network):
             return NODE_UNKNOWN
         if self.states.count(key) != 0 and self.states[key] != NODE_READY:
             return <Readiness>self.states[key]
-        if self.throttled_until_ms.count(node_id) != 0 and self.throttled_until_ms[node_id] > now_ms:
+        if self.throttled_until_ms.count(key) != 0 and self.throttled_until_ms[key] > now_ms:
             return NODE_BUSY
         if channel == CHANNEL_FETCH or channel == CHANNEL_JOIN:
             for i in range(self.sent.size()):
@@ -174,8 +174,8 @@ cdef class ScriptedNetwork(Network):
         for i in range(self.bootstrap.size()):
             self.nodes[self.bootstrap[i].id] = self.bootstrap[i]
 
-    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
-        self.throttled_until_ms[node_id] = now_ms + throttle_ms
+    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        self.throttled_until_ms[pair[int32_t, int32_t](node_id, <int32_t>channel)] = now_ms + throttle_ms
 
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         self.fail_sent(node_id, <int32_t>channel, ERR_TRANSPORT, string(b"disconnected by the client"))
@@ -188,7 +188,7 @@ cdef class ScriptedNetwork(Network):
 
     cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
         cdef int64_t due = INT64_MAX
-        cdef map[int32_t, int64_t].iterator it = self.throttled_until_ms.begin()
+        cdef map[pair[int32_t, int32_t], int64_t].iterator it = self.throttled_until_ms.begin()
         cdef size_t i
         if not self.finished.empty():
             return 0
@@ -325,6 +325,7 @@ cdef class ScriptedNetwork(Network):
         ended.response.length = block.size
         ended.response.version = <int16_t>self.sent[index].version
         ended.response.node_id = ended.request.node_id
+        ended.response.channel = ended.request.channel
         self.sent.erase(self.sent.begin() + <size_t>index)
         self.finished.push_back(ended)
 

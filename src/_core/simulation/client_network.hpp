@@ -59,7 +59,7 @@ class ClientNetwork {
       return CONNECTING;
     }
     if (link.state == MAKING) return CONNECTING;
-    auto muted = throttled_until_ms_.find(node);
+    auto muted = throttled_until_ms_.find({node, channel});
     if (muted != throttled_until_ms_.end() && muted->second > world_.now_ms) return BUSY;
     const bool parks = channel == CHANNEL_FETCH || channel == CHANNEL_JOIN;
     return link.in_flight.size() >= (parks ? 1u : 5u) ? BUSY : READY;
@@ -141,7 +141,7 @@ class ClientNetwork {
     nodes_.clear();
     use_bootstrap();
   }
-  void throttle(int32_t node, int32_t ms) { throttled_until_ms_[node] = world_.now_ms + ms; }
+  void throttle(int32_t node, int channel, int32_t ms) { throttled_until_ms_[{node, channel}] = world_.now_ms + ms; }
   void disconnect(int32_t node, int channel) { lose(node, channel, ERR_TRANSPORT, "disconnected by the client", false); }
   void renew(int32_t node, int channel) {
     lose(node, channel, ERR_INTR, "given up for another", false);
@@ -272,6 +272,7 @@ class ClientNetwork {
     ended.response.length = block->size;
     ended.response.version = asked.version;
     ended.response.node_id = node;
+    ended.response.channel = asked.request->channel;
     finished_.push_back(ended);
     needs_turn = true;
   }
@@ -329,7 +330,7 @@ class ClientNetwork {
   bool closed_ = false;
   std::map<int32_t, NodeAddress> nodes_;
   std::map<std::pair<int32_t, int>, Link> links_;
-  std::map<int32_t, int64_t> throttled_until_ms_;
+  std::map<std::pair<int32_t, int>, int64_t> throttled_until_ms_;
   std::vector<Completion> finished_;
   std::vector<NodeLoss> losses_;
   uint64_t last_number_ = 0;

@@ -136,7 +136,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         int64_t next_timeout_ms()
         void set_nodes(const vector[NodeAddress]&)
         void rebootstrap()
-        void throttle(int32_t, int32_t)
+        void throttle(int32_t, int, int32_t)
         void disconnect(int32_t, int)
         void renew(int32_t, int)
         void close_all()

@@ -306,8 +306,8 @@ cdef class SimulatedNetwork(Network):
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
         self.client.rebootstrap()
 
-    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
-        self.client.throttle(node_id, throttle_ms)
+    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        self.client.throttle(node_id, <int>channel, throttle_ms)
 
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         self.client.disconnect(node_id, <int>channel)

@@ -9,12 +9,15 @@ struct BackoffConfig {
   int32_t retry_backoff_ms = 100;
   int32_t retry_backoff_max_ms = 1000;
   int32_t request_timeout_ms = 30000;
+  uint64_t jitter_seed = 0;  // differs in every consumer; 0 in tests, which repeat the same waits
 };
 
-// xorshift64*: good enough for jitter, and a test can seed it.
+// xorshift64*: good enough for jitter.
 struct Jitter {
-  uint64_t state = 0x9e3779b97f4a7c15ull;
-  double next() {  // [0, 1)
+  uint64_t state = 0;        // 0: not seeded yet
+  double next(uint64_t seed) {  // [0, 1)
+    if (state == 0) state = 0x9e3779b97f4a7c15ull ^ seed;
+    if (state == 0) state = 1;
     state ^= state >> 12;
     state ^= state << 25;
     state ^= state >> 27;
@@ -28,7 +31,7 @@ inline int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitt
   double term = static_cast<double>(c.retry_backoff_ms);
   for (int i = 1; i < attempts && term < c.retry_backoff_max_ms; i++) term *= 2;
   if (term > c.retry_backoff_max_ms) term = c.retry_backoff_max_ms;
-  double with_jitter = term * (0.8 + 0.4 * jitter.next());
+  double with_jitter = term * (0.8 + 0.4 * jitter.next(c.jitter_seed));
   return static_cast<int64_t>(with_jitter);
 }
 

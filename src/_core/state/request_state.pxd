@@ -8,6 +8,7 @@ cdef extern from "state/request_state.hpp" namespace "kc" nogil:
         int32_t retry_backoff_ms
         int32_t retry_backoff_max_ms
         int32_t request_timeout_ms
+        uint64_t jitter_seed
 
     cdef cppclass Jitter:
         Jitter()

@@ -291,15 +291,19 @@ def test_an_asynchronous_commit_does_not_wait_forever(group):
     assert ticket.errors == [WAIT_COORD]
 
 
-def test_throttled(group):
+@pytest.mark.parametrize(("throttle_ms", "next_node"), [(0, 1), (5000, 2)])
+def test_throttling_mutes_the_connection_of_the_search(group, throttle_ms, next_node):
+    """Commits go over another connection; the next search goes to another broker."""
     group.commit(("t", 0, 5))
     group.turn()
     request = group.one(FIND_COORDINATOR)
-    group.answer(request, {"throttle_time_ms": 500, "coordinators": [
+    assert request["node"] == 1
+    group.answer(request, {"throttle_time_ms": throttle_ms, "coordinators": [
         {"key": "g", "node_id": 1, "host": "one", "port": 9092, "error_code": 0, "error_message": None}]})
-    assert group.requests(OFFSET_COMMIT) == []
-    group.advance(500)
-    assert len(group.requests(OFFSET_COMMIT)) == 1
+    assert group.one(OFFSET_COMMIT)["node"] == 1
+    group.answer_commit(NOT_COORDINATOR)
+    group.advance(1300)
+    assert group.one(FIND_COORDINATOR)["node"] == next_node
 
 
 def test_an_error_that_is_cut_off_does_not_throttle(group):

@@ -156,6 +156,23 @@ def test_other_credentials_are_tried_at_once(broker, driver):
     driver.poll_until(lambda: driver.ready(-2) == READY)
 
 
+def test_a_refusal_is_that_of_all_brokers_only_if_each_has_refused(broker, other_broker, clock):
+    driver = NetworkDriver([broker.address, other_broker.address], clock, sasl=PLAIN)
+    accepted = authenticate(broker, driver, node=-2)
+    refused, request = shake(other_broker, driver, node=-3)
+    refused.answer(request, authenticate_answer(error=58, message="no"))
+    driver.poll_until(lambda: driver.ready(-3) == BACKOFF)
+    assert driver.refusal() is None
+    accepted.close()
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    assert driver.refusal() is None
+    clock.advance(500)
+    refused, request = shake(broker, driver, node=-2)
+    refused.answer(request, authenticate_answer(error=58, message="no longer"))
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    assert driver.refusal()[0] == AUTHENTICATION
+
+
 def test_an_unknown_mechanism_error_lists_the_mechanisms_of_the_broker(broker, driver):
     peer = broker.meet(driver)
     peer.answer(broker.read_request(driver, peer), api_versions_v3(RANGES))

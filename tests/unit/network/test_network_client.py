@@ -15,6 +15,7 @@ from scripted_broker import (
     CONTROL,
     COORDINATOR,
     FETCH,
+    JOIN,
     READY,
     UNKNOWN,
     ScriptedBroker,
@@ -198,6 +199,22 @@ def test_socket_max_fails_keeps_the_connection_and_drops_the_late_response(broke
     assert driver.ready(-2) == BACKOFF
 
 
+@pytest.mark.parametrize("fails", [0, 6])
+@pytest.mark.parametrize(("channel", "most"), [(CONTROL, 5), (FETCH, 1), (JOIN, 1)])
+def test_a_connection_without_room_for_another_request_is_closed(broker, clock, fails, channel, most):
+    """Whatever socket.max.fails says: the connection would never be used again."""
+    driver = NetworkDriver([broker.address], clock, socket_max_fails=fails)
+    broker.negotiate(driver, channel=channel)
+    for _ in range(most):
+        assert driver.ready(-2, channel) == READY
+        driver.add(3, node=-2, channel=channel, timeout_ms=1000)
+        driver.poll()
+        clock.advance(1000)
+        driver.poll()
+    assert [e["code"] for e in driver.ended] == [TIMED_OUT] * most
+    assert driver.ready(-2, channel) == BACKOFF
+
+
 def test_after_a_long_suspend_an_answer_that_has_arrived_still_counts(broker, driver, clock):
     peer = broker.negotiate(driver)
     driver.add(3, timeout_ms=1000)
@@ -223,9 +240,11 @@ def test_after_a_long_suspend_everything_overdue_ends_in_one_turn(broker, driver
 
 def test_set_up_timeout_while_the_broker_does_not_answer_api_versions(broker, clock):
     driver = NetworkDriver([broker.address], clock, api_version_request_timeout_ms=5000)
-    broker.meet(driver)
-    driver.poll_until(lambda: driver.next_timeout_ms() == 5000)
-    clock.advance(5000)
+    broker.read_request(driver, broker.meet(driver))
+    clock.advance(1000)
+    driver.poll()
+    assert driver.next_timeout_ms() == 4000
+    clock.advance(4000)
     driver.poll()
     assert driver.ready(-2) == BACKOFF
     code, detail = driver.take_failure(-2)
@@ -236,18 +255,18 @@ def test_set_up_timeout_while_the_broker_does_not_answer_api_versions(broker, cl
 # -- throttling and idleness -------------------------------------------------------------------------------------------
 
 
-def test_throttle_mutes_every_channel_of_the_node_until_its_time(broker, driver, clock):
+@pytest.mark.parametrize(("muted", "free"), [(CONTROL, FETCH), (FETCH, CONTROL)])
+def test_throttle_mutes_one_channel_until_its_time(broker, driver, clock, muted, free):
     broker.negotiate(driver)
     broker.negotiate(driver, channel=FETCH)
-    driver.throttle(-2, 500)
-    assert driver.ready(-2) == driver.ready(-2, FETCH) == BUSY
-    driver.add(3)
+    driver.throttle(-2, 500, muted)
+    assert (driver.ready(-2, muted), driver.ready(-2, free)) == (BUSY, READY)
+    driver.add(3, node=-2, channel=muted)
     driver.poll()
     assert driver.has_unsent
     assert driver.next_timeout_ms() == 500
     clock.advance(500)
     driver.poll()
-    assert driver.ready(-2, FETCH) == READY
     assert driver.in_flight == 1
     assert driver.stats()[0]["throttle_ms"] == 500
 
@@ -347,7 +366,11 @@ def test_a_bootstrap_address_that_does_not_answer_is_passed_over(broker, clock):
     driver = NetworkDriver([silent.address, broker.address], clock)
     silent.meet(driver, node=-2)
     assert driver.least_loaded_node() == -2
-    clock.advance(1000)
+    for waited, left in ((0, 1000), (400, 600)):  # a poll ends in time for another choice
+        clock.advance(waited)
+        driver.poll()
+        assert driver.next_timeout_ms() == left
+    clock.advance(600)
     assert driver.least_loaded_node() == -3
     silent.close()
 

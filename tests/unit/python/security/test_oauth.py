@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import queue
 import socket
-import struct
-import threading
 import time
-from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
+from sasl_broker import SaslBroker
 
 import kconsumer
 from kconsumer import AuthenticationError, KafkaError
@@ -23,8 +21,6 @@ from kconsumer.security import oauth
 SOON_S = 60
 CONFIGURATION = {"bootstrap.servers": "127.0.0.1:9", "group.id": "g", "security.protocol": "sasl_plaintext",
                  "sasl.mechanism": "OAUTHBEARER"}
-SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
-REFUSED = 58  # the error code
 
 
 @pytest.fixture
@@ -119,51 +115,6 @@ def test_unsecured_tokens_are_replaced_before_they_expire(given: queue.Queue[str
             assert time.monotonic() < until
 
 
-class Broker:
-    """Accepts the tokens that `accepts` accepts, and answers nothing but their authentication."""
-
-    def __init__(self, accepts: Callable[[bytes], bool]) -> None:
-        self.accepts = accepts
-        self.accepted: queue.Queue[bytes] = queue.Queue()
-        self.refused: queue.Queue[bytes] = queue.Queue()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
-
-    def _talk(self, sock: socket.socket) -> None:
-        with sock, sock.makefile("rb") as stream:
-            while len(head := stream.read(4)) == 4:
-                frame = stream.read(int.from_bytes(head, "big"))
-                api, _, correlation, length = struct.unpack_from(">hhih", frame)
-                if api not in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
-                    return
-                body = self._answer(api, frame[10 + length:])
-                sock.sendall(struct.pack(">ii", 4 + len(body), correlation) + body)
-
-    def _answer(self, api: int, rest: bytes) -> bytes:
-        if api == API_VERSIONS:
-            versions = ((3, 0, 8), (SASL_HANDSHAKE, 0, 1), (API_VERSIONS, 0, 3), (SASL_AUTHENTICATE, 0, 2))
-            return struct.pack(">hB", 0, len(versions) + 1) + b"".join(
-                struct.pack(">hhhB", *each, 0) for each in versions) + struct.pack(">iB", 0, 0)
-        if api == SASL_HANDSHAKE:
-            return struct.pack(">hih", 0, 1, 11) + b"OAUTHBEARER"
-        is_good = self.accepts(rest)
-        (self.accepted if is_good else self.refused).put(rest)
-        return b"\0" + struct.pack(">hBB", 0 if is_good else REFUSED, 0, 1) + struct.pack(">qB", 0, 0)
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-
 def test_a_provider_is_asked_again_when_a_broker_refuses_its_token() -> None:
     """It has revoked the first token, which would live for an hour."""
     from test_oidc import configuration, provider, response
@@ -173,9 +124,9 @@ def test_a_provider_is_asked_again_when_a_broker_refuses_its_token() -> None:
         sock.sendall(response(200, json.dumps({"access_token": issued[-1], "expires_in": 3600}).encode()))
 
     issued: list[str] = []
-    with provider(issue) as one, contextlib.closing(Broker(lambda text: b"token-0" not in text)) as broker, \
+    with provider(issue) as one, closing(SaslBroker(lambda text: b"token-0" not in text, "OAUTHBEARER")) as broker, \
             kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token", **{
-                "bootstrap.servers": f"127.0.0.1:{broker.port}", "error_cb": lambda _: None})) as consumer:
+                "bootstrap.servers": broker.address, "error_cb": lambda _: None})) as consumer:
         until = time.monotonic() + SOON_S
         while broker.accepted.empty():
             consumer.poll(0.1)
