@@ -1,4 +1,4 @@
-"""Owns: Proxy, which stands between clients and a real cluster and lets answers of chosen APIs wait.
+"""Owns: Proxy, which stands between clients and a real cluster and lets answers of chosen APIs wait, or loses them.
 
 Threads: two for each connection, daemons that end with it. Never: changes an answer, except for the brokers' ports in
 it, which become the proxy's; puts answers of a connection into another order (a held one holds all after it).
@@ -31,6 +31,7 @@ class Proxy:
         self._delays = {}
         self._lags = {}
         self._cut = Counter()
+        self._lost = Counter()
         self._cuts = Counter()
         self._choose = random.Random(seed)
         self._sockets = []
@@ -68,6 +69,11 @@ class Proxy:
         """Close the connections of the next requests of an API, which do not reach their broker."""
         with self._changed:
             self._cut[api] = count
+
+    def lose(self, api, count):
+        """Close the connections of the next requests of an API instead of returning their answers."""
+        with self._changed:
+            self._lost[api] = count
 
     def cuts(self, api):
         """How many connections cut() has closed."""
@@ -117,7 +123,9 @@ class Proxy:
                 api, _, correlation = struct.unpack_from(">hhi", frame, 4)
                 apis[correlation] = api
                 self._count(api, 1)
-                if self._is_cut(api):
+                if self._takes_one(self._cut, api):
+                    with self._changed:
+                        self._cuts[api] += 1
                     break
                 if api in self._lags:
                     time.sleep(self._lags[api])
@@ -129,18 +137,19 @@ class Proxy:
         with _ending(client, broker):
             while frame := _frame(broker):
                 correlation = struct.unpack_from(">i", frame, 4)[0]
+                if self._takes_one(self._lost, apis[correlation]):
+                    break
                 self._wait(apis[correlation])
                 client.sendall(self._readdressed(frame) if apis[correlation] in WITH_ADDRESSES else frame)
                 self._count(apis.pop(correlation), -1)
         for api in apis.values():
             self._count(api, -1)
 
-    def _is_cut(self, api):
+    def _takes_one(self, left, api):
         with self._changed:
-            if self._cut[api] <= 0:
+            if left[api] <= 0:
                 return False
-            self._cut[api] -= 1
-            self._cuts[api] += 1
+            left[api] -= 1
             return True
 
     def _count(self, api, change):

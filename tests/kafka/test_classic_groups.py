@@ -73,6 +73,24 @@ def test_a_static_member_that_comes_back_finds_its_partitions(kafka, topic, topi
     assert len(revoked) == seen
 
 
+def test_a_static_member_that_comes_back_with_another_topic_gets_it(kafka, topic, topic_name, made):
+    """The coordinator answers its join with the assignment of its former subscription."""
+    other = topic_name()
+    kafka.create_topic(other, 2)
+    settings = config(kafka, topic_name(), partition_assignment_strategy="range", session_timeout_ms=30_000)
+    made += [Consumer({**settings, "group.instance.id": "a"}), Consumer({**settings, "group.instance.id": "b"})]
+    for member in made:
+        member.subscribe([topic])
+    poll_until(made, lambda: shared(made, 3))
+    made.pop().close()
+    back = Consumer({**settings, "group.instance.id": "b"})
+    made.append(back)
+    seen = set()
+    back.subscribe([other], on_assign=lambda _, partitions: seen.update(p.topic for p in partitions))
+    poll_until(made, lambda: numbers(back) == [0, 1])
+    assert seen == {other}
+
+
 def test_a_second_member_of_an_instance_fences_the_first(kafka, topic, topic_name, made):
     settings = config(kafka, topic_name(), group_instance_id="i", partition_assignment_strategy="range")
     made += [Consumer(settings), Consumer(settings)]

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from proxy import CONSUMER_GROUP_HEARTBEAT, METADATA, Proxy
 from reading import admin, until, write
 
-from kconsumer import Consumer, TopicPartition
+from kconsumer import Consumer, KafkaError, TopicPartition
 from kconsumer.testing import KafkaCluster
 
 pytestmark = pytest.mark.timeout(180)
@@ -96,6 +96,29 @@ def test_a_partition_that_a_heartbeat_gave_away_is_not_taken_before_its_answer(k
         assert owners.wrong == []
         assert owners.of == {(known, 0): "late", (disputed, 0): "other"}
         late.close()
+
+
+def test_a_static_member_whose_join_has_no_answer_joins(kafka, topic_name, made):
+    """The coordinator refuses a second join under the id of an active member, even to that member."""
+    topic = topic_name()
+    kafka.create_topic(topic, PARTITIONS)
+    with Proxy(kafka) as proxy:
+        proxy.lose(CONSUMER_GROUP_HEARTBEAT, 1)
+        member = open_member(proxy.bootstrap_servers, topic, **{"group.instance.id": "one"})
+        made.append(member)
+        member.subscribe([topic])
+        until(lambda: len(member.assignment()) == PARTITIONS, "it gets its partitions", member)
+        other = open_member(kafka.bootstrap_servers, topic, **{"group.instance.id": "one"})
+        made.append(other)
+        other.subscribe([topic])
+        error = None
+        while error is None:
+            found = other.poll(PATIENCE)
+            assert found is not None, "a second member with this id must be refused"
+            error = found.error()
+        assert error.code() == KafkaError.UNRELEASED_INSTANCE_ID
+        assert error.fatal()
+        member.close()
 
 
 def assign_at_once(cluster, group):

@@ -122,6 +122,11 @@ cdef class ClassicGroupManager(RequestManager):
             if self.membership.state != MEMBER_FENCED:
                 self._reset(True, now_ms)
             return INT64_MAX
+        if (self.joining.in_flight and self.coordinator.node >= 0 and self.coordinator.node != self.join_node
+                and self.membership.state == MEMBER_JOINING):
+            # As in the Java client: the broker that has this request is no longer the coordinator.
+            self._abandon(now_ms)
+            self._join_again(now_ms)
         wait = self._heartbeat(now_ms)
         if self.membership.state == MEMBER_STABLE:
             self._rejoin_if_needed(now_ms)
@@ -374,7 +379,7 @@ cdef class ClassicGroupManager(RequestManager):
         """Whether the response is readable; if not, end the connection and the request."""
         if reader.ok():
             if throttle_time_ms > 0:
-                self.delegate.network.throttle(response.node_id, throttle_time_ms, now_ms)
+                self.delegate.network.throttle(response.node_id, response.channel, throttle_time_ms, now_ms)
             return True
         self.background.log.push(3, b"GROUP", reader.status().detail)
         self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
@@ -544,11 +549,16 @@ cdef class ClassicGroupManager(RequestManager):
         if not status.ok():
             self._refused(status, now_ms)
             return
-        self.joining.on_success()
-        if self.joined_version != self.membership.subscription_version and not self._is_subscribed(assigned):
+        if not self._is_subscribed(assigned):
             self.rejoin_reason = b"received assignment does not match the current subscription"
-            self.phase = PHASE_JOIN
+            if self.joined_version == self.membership.subscription_version:
+                # To a static member that comes back with other topics, the coordinator gives its former assignment.
+                self._join_again(now_ms)
+            else:
+                self.joining.on_success()
+                self.phase = PHASE_JOIN
             return
+        self.joining.on_success()
         self.last = assigned
         self.last_generation = self.generation
         self.has_last = True

@@ -36,6 +36,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef uint64_t session                        # thread: N (from join to end; answers of an older one are dropped)
     cdef bint in_group                           # thread: N (a session is open)
     cdef bint joining                            # thread: N (the join, epoch 0, has not succeeded yet)
+    cdef int32_t joins                           # thread: N (sent since the coordinator last confirmed a leave)
     cdef bint join_sent                          # thread: N (the coordinator may know this member)
     cdef int64_t interval_ms                     # thread: N (the latest value from the coordinator)
     cdef int64_t next_ms                         # thread: N (end of the interval)
@@ -96,6 +97,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil
+    cdef void _release(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef bint _take_release(self, int32_t code) noexcept nogil
+    cdef void _on_released(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                           int64_t now_ms) noexcept nogil
     cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil
     cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil
     cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil

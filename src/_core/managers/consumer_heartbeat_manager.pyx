@@ -8,15 +8,17 @@ The join (epoch 0), and the heartbeat after any failure or change of the coordin
 heartbeats contain only changes. A heartbeat is sent immediately to report a change: a subscription, a committed
 revocation, an acknowledged assignment. Otherwise it is sent at the end of the coordinator's interval.
 
-Errors of a ConsumerGroupHeartbeat response, handled as in the Java client (4.3):
+Errors of a ConsumerGroupHeartbeat response, handled as in the Java client (4.3), but for UNRELEASED_INSTANCE_ID:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    search for the coordinator; every field goes to it immediately
   COORDINATOR_LOAD_IN_PROGRESS                  again with backoff
   FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID        fenced: partitions are lost, joins again with epoch 0 and the same id
   TOPIC_AUTHORIZATION_FAILED                    reported once; topics that metadata refuses are left out, again
                                                 with backoff: the member recovers when it is allowed to see them
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
-  GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
-  FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
+  UNRELEASED_INSTANCE_ID                        a static member that has sent an earlier join leaves (epoch -2), since
+                                                it may have the id itself, and joins again; otherwise fatal
+  GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, FENCED_INSTANCE_ID,
+  INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
 "fatal" means: for this consumer, as in the Java client and librdkafka. A permanent failure to find a coordinator (not
 authorized) is not fatal: subscribe() starts again.
 After a lost connection or a timeout, the member searches for the coordinator again and sends every field with backoff,
@@ -33,6 +35,7 @@ from kconsumer._core.base.cpp cimport to_string
 from kconsumer._core.base.error_codes cimport (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
+    FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     NOT_COORDINATOR,
     TOPIC_AUTHORIZATION_FAILED,
@@ -78,6 +81,7 @@ cdef enum:
     KIND_HEARTBEAT = 1
     KIND_LEAVE = 2
     KIND_LOOKUP = 3                 # names of topic ids
+    KIND_RELEASE = 4                # a static leave before another join
 
     LEAVE_EPOCH = -1
     STATIC_LEAVE_EPOCH = -2         # leaves temporarily: its partitions wait until the session times out
@@ -248,6 +252,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef bint leaving = self.member.state == MEMBER_LEAVING
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
         if body.message.member_epoch == 0:
+            self.joins += 1
             self.full = True  # a coordinator may answer a join with epoch 0; the next heartbeat is then a join again
         self._identify(body.message)
         if leaving:
@@ -455,8 +460,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.on_failure(request, reader.status(), now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
+                                           now_ms)
         if request.kind == KIND_LEAVE:
+            self._take_release(message.error_code)
             self._on_leave_ended(request, b"answered", False, now_ms)
             return
         if request.cookie != self.session:
@@ -466,7 +473,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if not is_active(self.member.state):
             return
         self.shared.heartbeats.add(self.delegate.clock.now_us() - self.sent_us)
-        if message.error_code != 0:
+        if request.kind == KIND_RELEASE:
+            self._on_released(request, message, now_ms)
+        elif message.error_code != 0:
             self._on_error(request, message, now_ms)
         else:
             self._on_success(message, now_ms)
@@ -508,8 +517,42 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self._on_fenced(detail, now_ms)
         elif code == <int>TOPIC_AUTHORIZATION_FAILED:
             self._on_refused(Status(code, detail), now_ms)
+        elif code == <int>UNRELEASED_INSTANCE_ID and self.joins > 1:
+            self._release(request.node_id, now_ms)
         else:
             self._fail(Status(code, detail), True, now_ms)
+
+    # ---- an instance id that this consumer itself has
+
+    cdef void _release(self, int32_t node, int64_t now_ms) noexcept nogil:
+        """Release the instance id, and then join again.
+
+        The coordinator refuses a join under the id of an active member, even to this member: after a join whose answer
+        was lost, or after FENCED_MEMBER_EPOCH. It takes a static leave only from the member that has the id.
+        """
+        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        self._identify(body.message)
+        body.message.member_epoch = <int>STATIC_LEAVE_EPOCH
+        self.state.on_send()
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_RELEASE, self.session, now_ms, now_ms + UNANSWERED_LEAST_MS)
+
+    cdef bint _take_release(self, int32_t code) noexcept nogil:
+        """Whether the coordinator no longer counts this consumer as an active member."""
+        if code != 0 and code != <int>UNKNOWN_MEMBER_ID:
+            return False
+        self.joins = 0
+        return True
+
+    cdef void _on_released(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                           int64_t now_ms) noexcept nogil:
+        if self._take_release(message.error_code):
+            self.state.on_success()
+            self.full = True
+        elif message.error_code == <int>FENCED_INSTANCE_ID:
+            self._fail(Status(<int>UNRELEASED_INSTANCE_ID, self._detail(message.error_message.value,
+                                                                       UNRELEASED_INSTANCE_ID)), True, now_ms)
+        else:
+            self._on_error(request, message, now_ms)
 
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil:
         cdef string detail = string(b"group ")
@@ -699,7 +742,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.on_failure(request, reader.status(), now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
+                                           now_ms)
         for i in range(message.topics.size()):
             if self.assigned.count(message.topics[i].topic_id) == 0:
                 continue

@@ -104,7 +104,8 @@ cdef class MembershipManager:
             self._set_subscription(topics, patterns, now_ms)
         self.membership.subscribed = True
         self.membership.leaving = False
-        if self.state == MEMBER_LEAVING:
+        if self.state == MEMBER_LEAVING or self.state == MEMBER_FATAL and self.awaiting_lost:
+            # As long as the application has the lost partitions, a join would commit for them.
             self.resubscribed = True
             return
         if self.state == MEMBER_FATAL:
@@ -429,6 +430,10 @@ cdef class MembershipManager:
             self.move(MEMBER_JOINING)
         elif self.state == MEMBER_STALE:
             self.polls_seen = self.liveness.polls.load()
+        elif self.state == MEMBER_FATAL and self.resubscribed:
+            self.resubscribed = False
+            self.move(MEMBER_UNSUBSCRIBED)
+            self._join(now_ms)
 
     # ---- losing the membership
 

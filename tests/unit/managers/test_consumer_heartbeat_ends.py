@@ -1,9 +1,11 @@
 """How a membership of the consumer protocol ends: leaving, answers that come too late, a member that stops polling."""
 
 import pytest
-from consumer_group_loop import ALL_FIELDS, INTERVAL_MS, Member, T, carried
+from consumer_group_loop import ALL_FIELDS, FIND_COORDINATOR, INTERVAL_MS, OFFSET_COMMIT, Member, T, carried
 
-FENCED_EPOCH, NOT_COORDINATOR, GROUP_GONE = 110, 16, 69
+from kconsumer import TopicPartition
+
+FENCED_EPOCH, NOT_COORDINATOR, GROUP_GONE, GROUP_REFUSED = 110, 16, 69, 30
 MAX_POLL_EXCEEDED = -147
 LEFT, LEFT_FOR_A_WHILE = -1, -2
 
@@ -159,3 +161,48 @@ def test_a_member_that_does_not_poll_leaves_and_comes_back_with_the_next_poll(in
     member.reply(join, epoch=4, assignment={T: [0]})
     member.reconcile()
     assert member.assigned == [("t", 0)]
+
+
+# -- partitions that the application has not given up yet
+
+
+def lose(member):
+    """The group refuses this member for good; the application has not polled since."""
+    member.join(assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.fail(member.beat())
+    member.turn()
+    member.advance(1000)
+    member.answer(member.one(FIND_COORDINATOR), member.found(error_code=GROUP_REFUSED, node_id=-1))
+    member.turn(2)
+
+
+def pass_time(member):
+    """Five seconds at a coordinator that gives every partition to this member."""
+    for _ in range(5):
+        member.advance(1000)
+        member.settle()
+        for request in member.beats():
+            member.reply(request, 5, {T: [0, 1]})
+
+
+def test_subscribe_before_on_lost_joins_after_it(member):
+    lose(member)
+    member.subscribe("t")
+    pass_time(member)
+    for _ in range(5):
+        member.poll()
+        pass_time(member)
+    both = [("t", 0), ("t", 1)]
+    assert member.calls == [("assign", both), ("lost", both), ("assign", both)]
+    assert member.assigned == both
+
+
+def test_lost_offsets_are_not_committed_by_the_next_membership():
+    """Another member may own the partitions by then."""
+    member = Member(enable_auto_offset_store=False, auto_commit_interval_ms=1000)
+    lose(member)
+    member.consumer.store_offsets(offsets=[TopicPartition("t", 0, 7)])
+    member.subscribe("t")
+    pass_time(member)
+    assert member.requests(OFFSET_COMMIT) == []
