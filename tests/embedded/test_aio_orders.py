@@ -282,6 +282,35 @@ def test_batches_go_on_after_a_cancelled_call(embedded, topic, run):
     run(main())
 
 
+# -- a cancelled consume()
+
+
+def test_a_cancelled_consume_returns_its_records_if_another_task_pauses(embedded, topic, run):
+    count = 6000
+    write(embedded, topic, [b"x" * 600] * count)
+
+    async def pauses(consumer, partitions):
+        while True:
+            await consumer.pause(partitions)
+            await asyncio.sleep(0)
+            await consumer.resume(partitions)
+            await asyncio.sleep(0)
+
+    async def read():
+        async with await reader(embedded, topic, (0, 1)) as consumer:
+            other = asyncio.ensure_future(pauses(consumer, [TopicPartition(topic, 1)]))
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(consumer.consume(10**6), 0.3)
+            other.cancel()
+            return [message.offset() for message in await take(consumer, count)]
+
+    async def main():
+        for _ in range(3):
+            assert await read() == list(range(count))
+
+    run(main())
+
+
 # -- pauses beside getone(partition)
 
 

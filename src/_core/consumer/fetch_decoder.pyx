@@ -282,11 +282,13 @@ cdef class FetchDecoder:
 
     cdef bint _is_stale(self, FetchedItem* item) noexcept nogil:
         cdef PartitionState* p = item.partition
-        if not p.tracked or p.adopted_epoch != item.position_epoch or p.decode_generation != item.generation:
+        if not p.tracked or p.adopted_epoch != item.position_epoch:
             return True
+        if item.kind == FETCHED_ERROR:
+            return False  # it would not be repeated
         # N fetched this after a bad batch was found, but before N knew of it: the offset is after that batch.
-        return (item.generation == p.failed_generation and item.position_epoch == p.failed_epoch
-                and item.kind != FETCHED_ERROR)
+        return (item.generation != p.decode_generation
+                or item.generation == p.failed_generation and item.position_epoch == p.failed_epoch)
 
     cdef bint _must_wait(self) noexcept nogil:
         """Whether memory is over its bound while the application has records to take.

@@ -284,6 +284,7 @@ cdef class FetchHandler:
         """
         cdef deque[FetchEntry] still
         cdef FetchEntry* entry
+        cdef size_t i
         while not self.parked.empty():
             entry = &self.parked.front()
             if self._is_stale(entry):
@@ -294,6 +295,9 @@ cdef class FetchHandler:
                 self.subscription.refetch(entry.partition, entry.position_epoch,
                                           entry.columns.offsets[entry.row] if entry.row < entry.row_end
                                           else entry.next_offset)
+                for i in range(still.size()):
+                    if still[i].partition == entry.partition and still[i].position_epoch == entry.position_epoch:
+                        still[i].position_epoch = entry.partition.position_epoch.load()
                 self._unpark(entry)
                 entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
                 entry.release()
@@ -409,16 +413,21 @@ cdef class FetchHandler:
     cdef void _fetch_again(self) noexcept nogil:
         """Fetch records again whose arena was released.
 
-        Later records become stale then; events before them stay.
+        All records of the partition become stale then, so the first one of this call counts; events before them stay.
         """
         cdef FetchEntry* entry
         cdef uint64_t epoch
-        cdef size_t i, j
+        cdef size_t i, j, first
         for i in range(self.let_go):
             entry = &self.used[i]
             if self.used_from[i] == entry.row or entry.columns != NULL or self._is_stale(entry):
                 continue
-            self.subscription.refetch(entry.partition, entry.position_epoch, self.used_first[i].offset)
+            first = 0
+            while not (self.used[first].partition == entry.partition and self.used_from[first] < self.used[first].row
+                       and self.used[first].position_epoch == entry.position_epoch
+                       and self.used[first].kind == ENTRY_RECORDS):
+                first += 1
+            self.subscription.refetch(entry.partition, entry.position_epoch, self.used_first[first].offset)
             epoch = entry.partition.position_epoch.load()
             for j in range(i):
                 if (self.used[j].kind != ENTRY_RECORDS and self.used[j].partition == entry.partition

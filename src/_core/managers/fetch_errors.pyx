@@ -139,6 +139,7 @@ cdef class FetchErrors:
             failure.offset = offset
             failure.resume_offset = offset
             failure.resume_leader_epoch = p.fetch_leader_epoch
+            failure.refused = True
             self.on_bad_batch(failure, now_ms)
             return
         self._delay(p, now_ms)
@@ -206,12 +207,15 @@ cdef class FetchErrors:
         cdef Status status
         if not p.tracked or p.adopted_epoch != failure.position_epoch:
             return
-        # Everything that N has fetched since then starts after the batch.
-        p.drop_fetched()
+        if not failure.refused:
+            # Everything that N has fetched since then starts after the batch.
+            p.drop_fetched()
         if p.state != FETCH_ACTIVE and p.state != FETCH_AWAIT_VALIDATION:
             return
         p.fetch_offset.store(failure.resume_offset)
         p.fetch_leader_epoch = failure.resume_leader_epoch
+        if p.fetch_leader_epoch < 0:
+            p.state = FETCH_ACTIVE  # without an epoch there is nothing to validate
         p.eof_reported_at = -1
         if bad.offset != failure.resume_offset:
             bad.offset = failure.resume_offset

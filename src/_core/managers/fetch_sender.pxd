@@ -75,5 +75,6 @@ cdef class FetchSender(RequestManager):
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response, int32_t leader_epoch) noexcept nogil
     cdef size_t _most_inflated_bytes(self) noexcept nogil
-    cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil
+    cdef bint _await_ends(self) noexcept nogil
+    cdef void _at_end(self, PartitionState* p, int64_t offset) noexcept nogil
     cdef void _queue_reported_errors(self) noexcept nogil

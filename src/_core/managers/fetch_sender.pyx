@@ -47,7 +47,7 @@ from kconsumer._core.protocol.messages.fetch cimport (
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.decode cimport AbortedTransaction
 from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport FETCH_ACTIVE
+from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, Watermarks
 
 cdef enum:
     KIND_FETCH = 1
@@ -196,6 +196,7 @@ cdef class FetchSender(RequestManager):
             forgotten.topic = p.topic
             forgotten.topic_id = entry.topic_id
             forgotten.partition = p.partition
+            forgotten.watermarks = p.watermarks()
             session.to_forget.push_back(forgotten)
         session.leave(dereference(entry))
 
@@ -208,7 +209,7 @@ cdef class FetchSender(RequestManager):
             session.node_id = node
             self.sessions[node] = session
         session = self.sessions[node]
-        entry = &session.join(p)
+        entry = &session.join(p, self.config.partition_eof)
         p.session_node = node
         if session.request.in_flight and session.urgent_ms == 0 and (
                 not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
@@ -371,6 +372,7 @@ cdef class FetchSender(RequestManager):
             session.take_wanted(self.wanted)
             name_forgotten(body.message, dereference(session))
         name_partitions(body.message, self.wanted, self._partition_bytes(session))
+        session.awaits_ends = session.named == 0 and session.epoch > 0 and self._await_ends()
         session.request.on_send()
         session.restart = False
         session.reserved_bytes = room
@@ -380,6 +382,15 @@ cdef class FetchSender(RequestManager):
         session.urgent_ms = 0
         self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms,
                    now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
+
+    cdef bint _await_ends(self) noexcept nogil:
+        """Whether the application must learn that one of the wanted partitions is at its end."""
+        cdef SessionPartition* entry
+        if self.config.partition_eof:
+            for entry in self.wanted:
+                if entry.partition.eof_reported_at == -1:
+                    return True
+        return False
 
     cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         """Return how many partitions the next Fetch names outside the session.
@@ -519,6 +530,13 @@ cdef class FetchSender(RequestManager):
             for i in range(message.responses[t].partitions.size()):
                 session.turns.received(<int64_t>message.responses[t].partitions[i].records.length)
             self._on_topic(session, message, message.responses[t], response, now_ms)
+        if session.awaits_ends:
+            # A session does not name a partition of which nothing has changed, such as one that was sought to its end.
+            session.awaits_ends = False
+            self.wanted.clear()
+            session.at_their_end(self.config.read_committed, self.wanted)
+            for t in range(self.wanted.size()):
+                self._at_end(self.wanted[t].partition, self.wanted[t].fetch_offset)
         session.turns.answer_ended(session.named, asked_bytes)
         session.size.answer_ended(late)
 
@@ -539,7 +557,7 @@ cdef class FetchSender(RequestManager):
 
     cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event
-        self.delegate.network.throttle(node_id, throttle_ms, now_ms)
+        self.delegate.network.throttle(node_id, CHANNEL_FETCH, throttle_ms, now_ms)
         event.type = BACKGROUND_THROTTLE
         event.broker_id = node_id
         event.number = throttle_ms
@@ -571,8 +589,7 @@ cdef class FetchSender(RequestManager):
         if data.error_code == 0:
             # Even if the records are no longer wanted: the broker sends a watermark only once.
             self._take_watermarks(session, p, data)
-        if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
-                or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
+        if not entry.is_current():
             # A seek, a reset or a pause happened meanwhile: the fetched data is obsolete.
             session.want(dereference(entry))
             return
@@ -596,13 +613,16 @@ cdef class FetchSender(RequestManager):
         cdef int64_t next_offset = entry.fetch_offset
         cdef int32_t leader_epoch = p.fetch_leader_epoch
         cdef FetchedExtent extent
-        cdef int64_t end
+        cdef Watermarks sent = Watermarks(data.log_start_offset, data.high_watermark, data.last_stable_offset)
+        cdef int64_t end = sent.end(self.config.read_committed)
         p.request.on_success()
         p.last_error = 0
         if session.uses_topic_ids:
             p.topic_id_high.store(entry.topic_id.high)
             p.topic_id_low.store(entry.topic_id.low)
-        session.turns.answered(entry.turn, data.records.length > 0)
+        if data.records.length > 0 or end <= entry.fetch_offset:
+            session.turns.answered(entry.turn, data.records.length > 0)
+        # Otherwise it was held back, because another partition's records came first (KIP-74): it still waits.
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
             p.preferred_replica = data.preferred_read_replica
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
@@ -625,11 +645,8 @@ cdef class FetchSender(RequestManager):
             p.range_doublings += 1
             session.want(dereference(entry))
         if self.config.partition_eof:
-            end = data.last_stable_offset if self.config.read_committed and data.last_stable_offset >= 0 \
-                else data.high_watermark
             if end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:
-                p.eof_reported_at = next_offset
-                self._queue_end(p, next_offset)
+                self._at_end(p, next_offset)
 
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response, int32_t leader_epoch) noexcept nogil:
@@ -668,8 +685,9 @@ cdef class FetchSender(RequestManager):
             return <size_t>self.config.max_inflated_batch_bytes
         return <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
 
-    cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:
+    cdef void _at_end(self, PartitionState* p, int64_t offset) noexcept nogil:
         cdef FetchedItem* item = new FetchedItem()
+        p.eof_reported_at = offset
         item.kind = FETCHED_END_OF_PARTITION
         p.retain()
         item.partition = p

@@ -32,12 +32,19 @@ struct SessionPartition {
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
   bool bounded = false;                 // the request was limited to the remaining range
+
+  // Whether the latest request asked for what is still wanted.
+  bool is_current() const {
+    return position_epoch == partition->adopted_epoch && generation == partition->decode_generation &&
+           partition->state == FETCH_ACTIVE && fetch_offset == partition->fetch_offset;
+  }
 };
 
 struct ForgottenPartition {
   std::string topic;
   Uuid topic_id;
   int32_t partition;
+  Watermarks watermarks;
 };
 
 struct SessionTopic {
@@ -65,6 +72,7 @@ struct FetchSession {
   int64_t no_renewal_until_ms = 0;      // until then its connection is not replaced again
   bool interrupted = false;             // the Fetch in flight was given up for a new partition
   int64_t partial_batches = 0;          // how many responses were cut off in a batch
+  bool awaits_ends = false;             // the Fetch in flight names partitions whose end the application must learn
   bool unsupported_reported = false;        // the application knows that no Fetch version matches
   int32_t partitions_without_id = 0;    // if not 0, the session uses topic names
   size_t partition_count = 0;
@@ -96,8 +104,10 @@ struct FetchSession {
     return it == by_id.end() ? nullptr : it->second;
   }
 
-  // The entry of p, created if needed. It replaces the entry of another PartitionState (assigned again).
-  SessionPartition& join(PartitionState* p) {
+  // The entry of p, created if needed. It replaces the entry of another PartitionState (assigned again). The broker
+  // repeats only watermarks that change; with `watermarks`, p takes those of the partition that has left since the last
+  // request.
+  SessionPartition& join(PartitionState* p, bool watermarks) {
     SessionTopic& topic = topics[p->topic];
     if (topic.name.empty()) topic.name = p->topic;
     SessionPartition& entry = topic.partitions[p->partition];
@@ -106,7 +116,9 @@ struct FetchSession {
       partitions_without_id += 1;
       partition_count += 1;
       entry.turn = turns.join(&entry);
+      if (watermarks) take_left_watermarks(p);
     } else {
+      p->take_watermarks(entry.partition->watermarks());
       turns.goes_first(entry.turn);
       entry.partition->session_node = -1;
       entry.partition->release();
@@ -147,6 +159,14 @@ struct FetchSession {
     p->release();
   }
 
+  // Partitions that wait at the end of their log, as far as it is known, without a report of it.
+  void at_their_end(bool read_committed, std::vector<SessionPartition*>& out) const {
+    for (SessionPartition* entry : turns.line()) {
+      const PartitionState& p = *entry->partition;
+      const int64_t end = p.watermarks().end(read_committed);
+      if (p.eof_reported_at == -1 && end >= 0 && entry->fetch_offset >= end && entry->is_current()) out.push_back(entry);
+    }
+  }
   void want(SessionPartition& entry) {
     if (entry.place >= 0) return;
     entry.place = static_cast<ptrdiff_t>(to_send.size());
@@ -180,6 +200,13 @@ struct FetchSession {
   void take_window(std::vector<SessionPartition*>& wanted) {
     wanted.assign(turns.line().begin(), std::next(turns.line().begin(), static_cast<ptrdiff_t>(named)));
   }
+
+ private:
+  void take_left_watermarks(PartitionState* p) const {
+    for (const ForgottenPartition& gone : to_forget) {
+      if (gone.partition == p->partition && gone.topic == p->topic) p->take_watermarks(gone.watermarks);
+    }
+  }
 };
 
 enum FetchedKind : int32_t { FETCHED_RECORDS, FETCHED_END_OF_PARTITION, FETCHED_ERROR };
@@ -206,6 +233,7 @@ struct BatchFailure {
   int64_t resume_offset = 0;            // offset to continue from
   int32_t resume_leader_epoch = -1;
   bool permanent = false;               // fetching it again would not help
+  bool refused = false;                 // by the broker: what it sent before is good
 };
 
 // What the batch headers of a partition's records say.

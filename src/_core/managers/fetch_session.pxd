@@ -3,7 +3,7 @@ from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t,
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.records.decode cimport DecodeJob
-from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.partition_state cimport PartitionState, Watermarks
 from kconsumer._core.state.request_state cimport RequestState
 
 
@@ -40,12 +40,14 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         uint64_t position_epoch
         uint64_t generation
         bint bounded
+        bint is_current()
 
     cdef cppclass ForgottenPartition:
         ForgottenPartition()
         string topic
         Uuid topic_id
         int32_t partition
+        Watermarks watermarks
 
     cdef cppclass SessionTopic:
         SessionTopic()
@@ -71,6 +73,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t no_renewal_until_ms
         bint interrupted
         int64_t partial_batches
+        bint awaits_ends
         bint unsupported_reported
         int32_t partitions_without_id
         size_t partition_count
@@ -81,7 +84,8 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         SessionPartition* find(const string& topic, int32_t partition)
         SessionPartition* find(SessionTopic& topic, int32_t partition)
         SessionTopic* topic_of(const Uuid& id)
-        SessionPartition& join(PartitionState* p)
+        SessionPartition& join(PartitionState* p, bint watermarks)
+        void at_their_end(bint read_committed, vector[SessionPartition*]& out)
         void set_topic_id(SessionPartition& entry, const Uuid& id)
         void keep_watermarks_current(PartitionState* p)
         void leave(SessionPartition& entry)
@@ -117,6 +121,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t resume_offset
         int32_t resume_leader_epoch
         bint permanent
+        bint refused
 
     cdef cppclass FetchedExtent:
         FetchedExtent()

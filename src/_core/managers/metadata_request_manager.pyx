@@ -90,6 +90,7 @@ cdef enum:
     LARGE_RESPONSE = 1 << 20
     KIND_UPDATE = 1      # the assignment's topics
     KIND_LIST = 2        # list_topics
+    MOST_FORMER_IDS = 4  # responses in a row with an id that a topic had before, until it counts again
 
 
 cdef Status check(const MetadataResponse& message) noexcept nogil:
@@ -308,7 +309,8 @@ cdef class MetadataRequestManager(RequestManager):
             self.all_down_reported = False
             self.last_cause.clear()
         elif self.state.in_flight or not self.asked.empty():
-            gone = self.delegate.network.least_loaded_node(now_ms) == ANY_NODE
+            gone = (self.delegate.network.least_loaded_node(now_ms) == ANY_NODE
+                    and not self.delegate.network.names_pending())
         if not connected and not self.all_down_reported and (gone or self.state.attempts > 1):
             self.all_down_reported = True
             event.type = BACKGROUND_ERROR
@@ -451,7 +453,8 @@ cdef class MetadataRequestManager(RequestManager):
             self._refuse_response(why, request, response, now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
+                                           now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
             self._rebootstrap(now_ms, b"a broker requires it")
             self._failed(request, now_ms)
@@ -624,6 +627,12 @@ cdef class MetadataRequestManager(RequestManager):
             # In a cluster upgrade, an old broker does not send ids.
             id = entry.id
         if entry != NULL and not (entry.id == id) and not entry.id.is_zero():
+            if self.positions.cluster.is_retired(id) and entry.former_ids < MOST_FORMER_IDS:
+                # The response is of a broker that has not learned of the new topic. Ask again.
+                entry.former_ids += 1
+                entry.update = self.response_number
+                return False
+            self.positions.cluster.retire(entry.id, id)
             self._recreated(found.name.value)
         elif entry != NULL:
             self._keep_newer_leaders(found, entry)

@@ -72,6 +72,7 @@ cdef enum:
     KIND_RESET = 1
     KIND_VALIDATE = 2
     KIND_QUERY = 3
+    MOST_FORMER_LEADERS = 4  # answers without the position's epoch, before the log counts as truncated
 
 
 cdef bint is_retriable(int32_t code) noexcept nogil:
@@ -408,7 +409,8 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef void _retry(self, AskedPartition* asked, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p = asked.partition
-        if p.adopted_epoch != asked.position_epoch or p.decode_generation != asked.generation or not p.tracked:
+        # Not of the fetched data: a bad batch in it does not end the wait for this answer.
+        if p.adopted_epoch != asked.position_epoch or not p.tracked:
             return
         p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
@@ -459,7 +461,8 @@ cdef class OffsetsRequestManager(RequestManager):
         if not reader.ok():
             return False
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
+                                           now_ms)
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 found = &message.topics[t].partitions[i]
@@ -534,7 +537,8 @@ cdef class OffsetsRequestManager(RequestManager):
         if not reader.ok():
             return False
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
+                                           now_ms)
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 it = context.places.find(partition_key(message.topics[t].topic,
@@ -567,6 +571,12 @@ cdef class OffsetsRequestManager(RequestManager):
         detail.append(b": log truncation: fetch offset ").append(to_string(<long long>offset))
         detail.append(b" (leader epoch ").append(to_string(<long long>p.fetch_leader_epoch))
         if found.end_offset < 0 or found.leader_epoch < 0:
+            if p.fetch_leader_epoch > asked.leader_epoch and p.request.attempts < MOST_FORMER_LEADERS:
+                # The metadata are older than the position, and this broker may have been the leader before it. In a
+                # recreated topic, epochs are smaller for good.
+                p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
+                self.metadata.want_update()
+                return
             detail.append(b") diverges at an unknown offset")
             self.positions.reset_by_policy(p, <int>ERR_LOG_TRUNCATION, detail, offset, now_ms)
             return

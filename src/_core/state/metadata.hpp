@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,7 @@ struct TopicEntry {
   bool internal = false;
   uint32_t update = 0;  // the latest response that named the topic (a count of MetadataRequestManager)
   int64_t updated_ms = 0;
+  int32_t former_ids = 0;  // how many responses in a row named an id that the topic had before
   PartitionList partitions;
 };
 
@@ -111,6 +113,13 @@ class ClusterCache {
     if (!id.is_zero()) names_[id] = &place->first;
     return &place->second;
   }
+  // A response has named another id: the topic was recreated. No id ever comes back, but a broker may lag behind.
+  void retire(const Uuid& id, const Uuid& next) {
+    if (retired_.size() >= MOST_RETIRED) retired_.clear();
+    retired_.insert(id);
+    retired_.erase(next);
+  }
+  bool is_retired(const Uuid& id) const { return retired_.count(id) != 0; }
   void forget(const std::string& name) {
     auto it = topics.find(name);
     if (it == topics.end()) return;
@@ -138,6 +147,8 @@ class ClusterCache {
   }
 
  private:
+  static constexpr size_t MOST_RETIRED = 10000;
+  std::unordered_set<Uuid> retired_;                    // former ids of recreated topics
   std::unordered_map<Uuid, const std::string*> names_;  // topic id → the key of `topics`
 };
 

@@ -33,6 +33,7 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         bint internal
         uint32_t update
         int64_t updated_ms
+        int32_t former_ids
         PartitionList partitions
 
     cdef cppclass ClusterCache:
@@ -46,6 +47,8 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         Replicas replicas(const string& name, int32_t id)
         const string* name_of(const Uuid& id)
         TopicEntry* renew(const string& name, const Uuid& id)
+        void retire(const Uuid& id, const Uuid& next)
+        bint is_retired(const Uuid& id)
         void forget(const string& name)
         bint has_broker(int32_t id)
         bint put_broker(const NodeAddress& node)

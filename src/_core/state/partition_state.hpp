@@ -37,6 +37,18 @@ struct BadBatch {
   std::vector<int32_t> nodes;          // brokers that sent the bad batch, in order
 };
 
+struct Watermarks {
+  int64_t low = OFFSET_INVALID;
+  int64_t high = OFFSET_INVALID;
+  int64_t last_stable = OFFSET_INVALID;
+  Watermarks() = default;
+  Watermarks(int64_t l, int64_t h, int64_t s) : low(l), high(h), last_stable(s) {}
+  // The offset after the last record that a consumer may read; -1 or less: unknown.
+  int64_t end(bool read_committed) const {
+    return read_committed && last_stable >= 0 && last_stable < high ? last_stable : high;
+  }
+};
+
 struct PartitionState {
   const std::string topic;
   const int32_t partition;
@@ -137,6 +149,12 @@ struct PartitionState {
   }
   // Returns the new generation.
   uint64_t drop_fetched() { return decode_generation.fetch_add(1) + 1; }
+  Watermarks watermarks() const { return {low_watermark, high_watermark, last_stable_offset}; }
+  void take_watermarks(const Watermarks& known) {
+    low_watermark.store(known.low);
+    high_watermark.store(known.high);
+    last_stable_offset.store(known.last_stable);
+  }
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
   }

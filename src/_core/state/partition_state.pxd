@@ -24,6 +24,14 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int32_t attempts
         vector[int32_t] nodes
 
+    cdef cppclass Watermarks:
+        Watermarks()
+        Watermarks(int64_t low, int64_t high, int64_t last_stable)
+        int64_t low
+        int64_t high
+        int64_t last_stable
+        int64_t end(bint read_committed)
+
     cdef cppclass PartitionState:
         PartitionState(string topic, int32_t partition)
         const string topic
@@ -89,6 +97,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         void retain()
         void release()
         uint64_t drop_fetched()
+        Watermarks watermarks()
         int32_t read_node(int64_t now_ms)
         int64_t session_answer_ms()
         string name()

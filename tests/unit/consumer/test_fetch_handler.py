@@ -282,6 +282,21 @@ def test_an_error_survives_the_dropping_of_parked_records(loops):
     assert loop.offsets() == [("error", NOT_AUTHORIZED)]
 
 
+def test_the_end_of_a_partition_survives_the_dropping_of_parked_records(loops):
+    """It stands before the dropped records, and they are fetched again from there."""
+    loop = loops(fetch_buffer_memory=1_000_000, enable_partition_eof=True)
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"high_watermark": 0, "last_stable_offset": 0}})
+    serve(loop, {0: {"records": batch(0, [b"z" * 100_000] * 7), "high_watermark": 9, "last_stable_offset": 9}})
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    loop.turn(2)
+    inside.starve(loop.consumer)
+    assert loop.offsets() == []  # drops what is parked
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets()[:1] == [("error", PARTITION_EOF)]
+
+
 # -- what an exception gives back
 
 

@@ -1,12 +1,24 @@
 """Batches that cannot be read: fetched again, from each replica, before their partition stops."""
 
 import pytest
-from stepped_loop import BACKOFF, FETCH, FETCH_CHANNEL, LIST_OFFSETS, METADATA, Loop, batch, commit_marker, records
+from stepped_loop import (
+    BACKOFF,
+    FETCH,
+    FETCH_CHANNEL,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FOR_LEADER_EPOCH,
+    REFRESH_MS,
+    Loop,
+    batch,
+    commit_marker,
+    records,
+)
 
 from kconsumer._core.consumer import consumer_core_testing as inside
 
-OUT_OF_RANGE, CORRUPT, NOT_LEADER = 1, 2, 6
-BAD_MSG, BAD_COMPRESSION = -199, -198
+OUT_OF_RANGE, CORRUPT, NOT_LEADER, NOT_AUTHORIZED = 1, 2, 6, 29
+BAD_MSG, BAD_COMPRESSION, AUTO_OFFSET_RESET = -199, -198, -140
 MOST_ATTEMPTS = 5
 GZIP = 1
 
@@ -23,8 +35,8 @@ def loop(lines):
     return made
 
 
-def spoiled(first, count=2):
-    return batch(first, [b"%d" % n for n in range(first, first + count)], spoil=True)
+def spoiled(first, count=2, epoch=0):
+    return batch(first, [b"%d" % n for n in range(first, first + count)], spoil=True, epoch=epoch)
 
 
 def asks_again(loop, offset):
@@ -313,3 +325,96 @@ def test_a_lost_broker_is_not_waited_for(loop):
     loop.network.fail_connection(2, FETCH_CHANNEL)
     request = asks_again(loop, 0)
     assert request["node"] == 1
+
+
+# -- what arrives before the batch is decoded
+
+
+def undecoded(loop, data):
+    """The first Fetch is answered. The loop leaves the decoding to the application, which is about to wait."""
+    loop.assign(("t", 0, 0))
+    inside.begin_wait(loop.consumer)
+    loop.fetched(loop.one(FETCH), {0: {"records": data}})
+
+
+def decode(loop):
+    inside.begin_wait(loop.consumer)
+    inside.end_wait(loop.consumer)
+    loop.turn(2)
+
+
+def read(loop, first, end, *, epoch=0):
+    """Offsets that the application gets in ten seconds. Partition 0 has the records [first, end), all of this epoch."""
+    found = []
+    for _ in range(100):
+        for request in loop.requests(FETCH):
+            at = loop.asked(request).get(("t", 0), end)
+            loop.fetched(request, {} if at == end else {0: {"records": records(at, end, epoch=epoch)}}
+                         if first <= at < end else {0: {"error_code": OUT_OF_RANGE}})
+        for request in loop.requests(LIST_OFFSETS):
+            loop.answer_offsets(request, lambda _topic, _partition, time: {"offset": first if time == -2 else end})
+        for request in loop.requests(OFFSET_FOR_LEADER_EPOCH):
+            asked = request["body"]["topics"][0]["partitions"][0]["leader_epoch"]
+            loop.answer_end_offsets(request, leader_epoch=asked, end_offset=-1 if asked == -1 else end)
+        while loop.requests(METADATA):
+            loop.answer_metadata()
+        found += loop.offsets()
+        loop.advance(100)
+    return found
+
+
+def test_a_reset_in_flight_goes_on_after_a_bad_batch(loop):
+    undecoded(loop, spoiled(0, 3))
+    loop.fetched(loop.one(FETCH), {0: {"error_code": OUT_OF_RANGE}})
+    request = loop.one(LIST_OFFSETS)
+    decode(loop)
+    loop.answer_offsets(request, lambda *_: {"offset": 100})
+    assert read(loop, 100, 103) == [100, 101, 102]
+
+
+def test_a_validation_in_flight_does_not_reset_the_position_of_a_bad_batch(loops):
+    """The position before the batch has no leader epoch, which is nothing to validate."""
+    loop = loops(auto_offset_reset="latest")
+    undecoded(loop, spoiled(0, 3, epoch=5))
+    loop.topics["t"].leaders[0] = (2, 6)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.requests(OFFSET_FOR_LEADER_EPOCH)
+    decode(loop)
+    assert read(loop, 0, 3, epoch=5) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("data", [records(0, 3), spoiled(0, 3)], ids=["good", "bad"])
+@pytest.mark.parametrize(("code", "reported"), [(OUT_OF_RANGE, AUTO_OFFSET_RESET), (NOT_AUTHORIZED, NOT_AUTHORIZED)])
+def test_an_error_after_a_batch_is_reported(loops, data, code, reported):
+    loop = loops(auto_offset_reset="error")
+    undecoded(loop, data)
+    loop.fetched(loop.one(FETCH), {0: {"error_code": code}})
+    decode(loop)
+    found = loop.offsets()
+    for _ in range(100):
+        for request in loop.requests(FETCH):
+            loop.fetched(request, {0: {"error_code": code}} if ("t", 0) in loop.asked(request) else {})
+        while loop.requests(METADATA):
+            loop.answer_metadata()
+        found += loop.offsets()
+        loop.advance(100)
+    assert ("error", reported) in found
+
+
+def test_undecoded_records_before_a_corrupt_batch_are_returned(loop):
+    undecoded(loop, records(0, 3))
+    loop.fetched(loop.one(FETCH), {0: {"error_code": CORRUPT}})
+    decode(loop)
+    assert read(loop, 0, 6) == list(range(6))
+
+
+def test_a_backlog_before_a_corrupt_batch_is_returned(loop):
+    """A response of 4 MB is decoded in several turns; the broker finds the next batch corrupt meanwhile."""
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": b"".join(batch(n, [b"z" * 100_000]) for n in range(40))}})
+    request = loop.one(FETCH)
+    assert loop.asked(request) == {("t", 0): 40}
+    loop.fetched(request, {0: {"error_code": CORRUPT}})
+    assert read(loop, 0, 43) == list(range(43))

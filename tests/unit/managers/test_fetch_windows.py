@@ -127,7 +127,7 @@ def test_a_window_names_twice_as_many_as_filled_the_last_answer(loops):
     """Partitions without records count among them."""
     loop = windowed(loops, 0, count=200)
     request = loop.one(FETCH)
-    answer = {p: {} for p in order(request)} | of(request, order(request)[11])
+    answer = {p: {"high_watermark": 0} for p in order(request)} | of(request, order(request)[11])
     loop.fetched(request, answer, session=0)
     take(loop)
     assert len(order(loop.one(FETCH))) == 24

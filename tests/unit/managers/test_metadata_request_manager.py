@@ -19,7 +19,7 @@ from stepped_loop import (
 
 TIMED_OUT, ALL_BROKERS_DOWN, DESTROY, UNSUPPORTED = -185, -187, -197, -165
 UNKNOWN_TOPIC, NOT_LEADER, REBOOTSTRAP_REQUIRED, NOT_AUTHORIZED = 3, 6, 129, 29
-INVALID_TOPIC, AUTO_OFFSET_RESET = 17, -140
+INVALID_TOPIC, UNKNOWN_TOPIC_ID, AUTO_OFFSET_RESET = 17, 100, -140
 
 
 def topics_of(request):
@@ -377,6 +377,77 @@ def test_an_answer_without_topic_ids_does_not_mean_a_new_topic(loop):
     loop.answer_metadata()
     loop.turn()
     assert loop.inside()["state"] == "ACTIVE"
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest"])
+def test_the_old_id_of_a_recreated_topic_is_ignored(loops, policy):
+    """A broker whose metadata are older names it once more: reading goes on after the records that were read."""
+    loop = loops(auto_offset_reset=policy)
+    end = 0
+
+    def read():
+        """Offsets that arrive in two seconds. The broker knows the new topic, whose log ends at `end`."""
+        found = []
+        for _ in range(20):
+            loop.advance(100)
+            for request in loop.requests(LIST_OFFSETS):
+                loop.answer_offsets(request, lambda _topic, _partition, time: {"offset": 0 if time == -2 else end})
+            for request in loop.requests(FETCH):
+                if T1 in [t["topic_id"] for t in request["body"]["topics"]]:
+                    loop.answer(request, unknown_id(request))
+                else:
+                    at.update(loop.asked(request))
+                    loop.fetched(request, {0: {"records": records(at["t", 0], end)}} if at["t", 0] < end else {})
+            while loop.requests(METADATA):
+                loop.answer_metadata()
+            found += loop.offsets()
+        return found
+
+    def unknown_id(request):
+        return {"error_code": 0, "session_id": request["body"]["session_id"], "responses": [
+            {"topic": "", "topic_id": T1, "partitions": [{
+                "partition_index": 0, "error_code": UNKNOWN_TOPIC_ID, "high_watermark": -1, "last_stable_offset": -1,
+                "log_start_offset": -1, "aborted_transactions": None, "records": b""}]}]}
+
+    read_some(loop)
+    old, new = loop.topics["t"], Topic({0: (1, 0)}, topic_id=T2)
+    at = {("t", 0): 0}
+    loop.topics["t"] = new
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    assert read() == []
+    end = 4
+    assert read() == [0, 1, 2, 3]
+    end = 8
+    loop.topics["t"] = old
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.topics["t"] = new
+    assert read() == [4, 5, 6, 7]
+
+
+def test_a_former_id_that_all_brokers_name_counts(loop):
+    """The id that came after it was the wrong one: it was of a broker that lags."""
+    read_some(loop)
+    right, wrong = loop.topics["t"], Topic({0: (1, 5)}, topic_id=T2)
+    answers = []
+    for topic in (wrong, right):
+        loop.topics["t"] = topic
+        loop.advance(REFRESH_MS)
+        for _ in range(100):
+            answers += [topic.topic_id for _ in loop.requests(METADATA)]
+            while loop.requests(METADATA):
+                loop.answer_metadata()
+            for request in loop.requests(LIST_OFFSETS):
+                loop.answer_offsets(request, lambda *_: {"offset": 3})
+            loop.advance(100)
+            if [t["topic_id"] for r in loop.requests(FETCH) for t in r["body"]["topics"]] == [topic.topic_id]:
+                break
+            for request in loop.requests(FETCH):
+                loop.fetched(request, {})
+        else:
+            raise AssertionError(f"no Fetch names {topic.topic_id!r}")
+    assert answers == [T2] + 5 * [T1]
 
 
 # -- brokers that are gone

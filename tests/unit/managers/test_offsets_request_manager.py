@@ -23,7 +23,8 @@ UNKNOWN_TOPIC, NOT_LEADER, NOT_AUTHORIZED, UNSUPPORTED_FORMAT = 3, 6, 29, 43
 TIMED_OUT, DESTROY, UNSUPPORTED, UNKNOWN_PARTITION = -185, -197, -165, -190
 AUTHENTICATION, SSL = -169, -181
 AUTO_OFFSET_RESET, LOG_TRUNCATION = -140, -139
-RETRIABLE = [NOT_LEADER, 5, 9, 56, 78, 74, 75, UNKNOWN_TOPIC]
+UNKNOWN_EPOCH = 75
+RETRIABLE = [NOT_LEADER, 5, 9, 56, 78, 74, UNKNOWN_EPOCH, UNKNOWN_TOPIC]
 
 
 def assign(loop, *partitions):
@@ -398,6 +399,43 @@ def test_a_validation_is_repeated(loop, code):
     loop.answer_end_offsets(loop.one(OFFSET_FOR_LEADER_EPOCH), leader_epoch=4, end_offset=60)
     loop.turn()
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 50}
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest"])
+def test_a_position_of_a_newer_epoch_is_not_judged_by_an_older_leader(loops, policy):
+    """The offset was committed after the metadata were fetched: their leader does not know its epoch."""
+    def validate(request):
+        if request["node"] == 2:
+            loop.answer_end_offsets(request, leader_epoch=6, end_offset=60)
+            return
+        is_newer = request["body"]["topics"][0]["partitions"][0]["current_leader_epoch"] > 5
+        loop.answer_end_offsets(request, error_code=UNKNOWN_EPOCH if is_newer else 0, leader_epoch=-1, end_offset=-1)
+
+    loop = loops(auto_offset_reset=policy)
+    assign(loop, ("t", 0, 50, 6))
+    loop.topics["t"].leaders[0] = (2, 6)
+    for _ in range(20):
+        answer_all(loop, OFFSET_FOR_LEADER_EPOCH, validate)
+        assert loop.requests(LIST_OFFSETS) == []
+        if loop.requests(FETCH):
+            break
+        answer_all(loop, METADATA, lambda r: loop.answer(r, loop.metadata_body(["t"])))
+        loop.advance(100)
+    assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 50}
+
+
+def test_a_position_of_a_newer_epoch_is_reset_when_the_leader_stays(loops):
+    """As in a topic that was deleted and created again: its epochs start again."""
+    loop = loops(auto_offset_reset="earliest")
+    assign(loop, ("t", 0, 50, 6))
+    asked = 0
+    while not loop.requests(LIST_OFFSETS):
+        asked += len(loop.requests(OFFSET_FOR_LEADER_EPOCH))
+        answer_all(loop, OFFSET_FOR_LEADER_EPOCH, lambda r: loop.answer_end_offsets(r, leader_epoch=-1, end_offset=-1))
+        assert loop.requests(FETCH) == []
+        answer_all(loop, METADATA, lambda r: loop.answer(r, loop.metadata_body(["t"])))
+        loop.advance(100)
+    assert asked == 5
 
 
 def test_a_broker_too_old_to_validate_is_fetched_from(loop):
