@@ -101,9 +101,11 @@ _NETWORK = (
     boolean("socket.keepalive.enable", False, "TCP keep-alive on connections to brokers."),
     boolean("socket.nagle.disable", True, "TCP_NODELAY on connections to brokers."),
     integer("socket.max.fails", 0, 1_000_000, 1, "Timed-out requests on a connection before it is closed; 0: "
-            "any number."),
-    integer("socket.connection.setup.timeout.ms", 1000, INT32_MAX, 30_000, "Time limit in ms for setting up a "
-            "connection, handshakes included."),
+            "any number. Whatever the value, it is closed when all requests that it may have in flight have timed "
+            "out. This is 1 request on connections for Fetch and JoinGroup, and 5 on others."),
+    integer("socket.connection.setup.timeout.ms", 1000, INT32_MAX, 30_000, "Time limit in ms of each step of "
+            "connecting to a broker. The steps are: resolving the name; each address, with its TLS handshake and "
+            "version request; the SASL authentication."),
     integer("connections.max.idle.ms", 0, INT32_MAX, 0, "Time in ms after which an idle connection is closed; 0: "
             "never."),
     integer("reconnect.backoff.ms", 0, 3_600_000, 100, "Pause in ms before the first reconnection to a broker; grows "
@@ -158,7 +160,7 @@ _FETCH = (
 
 _OBSERVE = (
     function("error_cb", "Called with a KafkaError for errors that are not tied to a record."),
-    function("throttle_cb", "Called with a ThrottleEvent when a broker throttles this client (KIP-219)."),
+    function("throttle_cb", "Called with a ThrottleEvent when a broker throttles this client's Fetches (KIP-219)."),
     function("stats_cb", "Called with a JSON string every `statistics.interval.ms`."),
     Property("logger", Kind.LOGGER, None, "Receives the log lines: an object with `log(level, format, *args)`; "
              "default: the logger `kconsumer`."),
