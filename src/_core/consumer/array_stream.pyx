@@ -20,6 +20,7 @@ cdef struct StreamState:
     PyObject* schema
     PyObject* arrays
     char* error          # of the last failed call
+    bint failed          # an array could not be made: the stream has no further ones, and no regular end
 
 
 cdef object stream_of(object schema, object arrays):
@@ -66,6 +67,8 @@ cdef int make_array(StreamState* state, ArrowArray* out) noexcept with gil:
     """Make the next array, or a released one at the end of the stream."""
     cdef ArrowArray* made
     memset(out, 0, sizeof(ArrowArray))
+    if state.failed:
+        return EIO
     try:
         pair = next(<object>state.arrays, None)
         if pair is not None:
@@ -74,6 +77,7 @@ cdef int make_array(StreamState* state, ArrowArray* out) noexcept with gil:
             made.release = NULL  # moved
         return 0
     except BaseException as error:
+        state.failed = True
         return keep_error(state, error)
 
 

@@ -407,6 +407,7 @@ cdef class FetchHandler:
         self.used.clear()
         self.used_from.clear()
         self.used_first.clear()
+        self.let_go = 0
         self.transactional = False
         self.copies = False
 

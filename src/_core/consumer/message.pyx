@@ -175,7 +175,9 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
 
     def __len__(self):
         """Return the length of the value in bytes; 0 without a value."""
-        cdef object value = self._value
+        cdef object value
+        with cython.critical_section(self):  # make_value() may replace it
+            value = self._value
         if isinstance(value, PinnedValue):
             return (<PinnedValue>value).columns.values[(<PinnedValue>value).row].length
         return 0 if value is None else len(value)

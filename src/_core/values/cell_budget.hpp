@@ -1,8 +1,10 @@
 // Owns: how many entries of columns the bytes of a row earn, so that a few bytes cannot fill much memory.
 // Threads: one at a time (the caller of decode). Never: knows a format.
 //
-// A row may fill kPerByte cells for each of its bytes, and kFreeInRow more. The rows of a call share kFreeInBatch free cells.
+// A row may fill kPerByte cells for each of its bytes, and kFreeInRow more. The rows of a call share kFreeInBatch free
+// cells. A large row earns kMany cells, or kPerByteOfMany for each byte: 100 MB may be a few inflated kilobytes.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,11 +17,13 @@ class CellBudget {
   static constexpr int64_t kFreeInRow = 1 << 20;
   static constexpr int64_t kFreeInBatch = 1 << 24;
   static constexpr int64_t kPerByte = 64;
+  static constexpr int64_t kMany = 1 << 26;
+  static constexpr int64_t kPerByteOfMany = 2;
 
   void begin_row(int64_t bytes) {
     if (left_ < free_) free_batch_ -= free_ - (left_ < 0 ? 0 : left_);
     free_ = free_batch_ < kFreeInRow ? free_batch_ : kFreeInRow;
-    left_ = free_ + kPerByte * bytes;
+    left_ = free_ + std::min(kPerByte * bytes, std::max(kMany, kPerByteOfMany * bytes));
   }
 
   // False when there are not so many left.

@@ -289,7 +289,9 @@ class ProtoDecoder {
           break;
       }
     }
-    for (int32_t map : m.maps) unique_keys(map);
+    for (int32_t map : m.maps) {
+      if (!unique_keys(map)) return fail(BAD_COUNT, map, p) != nullptr;
+    }
     return true;
   }
 
@@ -529,7 +531,11 @@ class ProtoDecoder {
     switch (f.kind) {
       case PROTO_MESSAGE:
         if (again) --c.length;
-        if (__builtin_expect(!budget_.take(messages_[f.message].cells), 0)) return fail(BAD_COUNT, f.column, p);
+        // The first part of a single message fills what its absence would fill, too.
+        if ((m == nullptr || again || f.oneof >= 0) &&
+            __builtin_expect(!budget_.take(messages_[f.message].cells), 0)) {
+          return fail(BAD_COUNT, f.column, p);
+        }
         p = message(messages_[f.message], p, stop, group, entry);
         if (p && m == nullptr && unknown_symbol_) {   // a map's entry with an unknown enum number: drop it
           out_.truncate(f.column, entry);
@@ -612,12 +618,14 @@ class ProtoDecoder {
     return p;
   }
 
-  // Removes earlier entries of equal keys, because the last one counts.
-  void unique_keys(int32_t map) {
+  // Removes earlier entries of equal keys, because the last one counts. False when the row has no cells left for the
+  // search: each part of a message in several parts ends its maps.
+  bool unique_keys(int32_t map) {
     const Column& c = column(map);
     const int32_t entries = c.children[0];
     const int64_t first = c.offset_at(c.length - 1), count = c.offset_at(c.length) - first;
-    if (count < 2) return;
+    if (count < 2) return true;
+    if (count > kFewKeys && !budget_.take(kCellsPerKey * count)) return false;
     const Column& keys = column(column(entries).children[0]);
     auto key = [&keys](int64_t i) {
       if (keys.type == VALUE_TEXT) {
@@ -634,7 +642,7 @@ class ProtoDecoder {
       if (kept.empty()) kept.assign(static_cast<size_t>(count), true);
       kept[static_cast<size_t>(i - first)] = false;
     };
-    if (count <= 16) {
+    if (count <= kFewKeys) {
       for (int64_t i = first; i < first + count; ++i) {
         for (int64_t j = i + 1; j < first + count; ++j) {
           if (key(i) != key(j)) continue;
@@ -651,12 +659,15 @@ class ProtoDecoder {
         put.first->second = i;
       }
     }
-    if (kept.empty()) return;
+    if (kept.empty()) return true;
     out_.keep_only(entries, first, kept);
     Column& changed = column(map);
     changed.put_offset(changed.length, column(entries).length);
+    return true;
   }
 
+  static constexpr int64_t kFewKeys = 16;      // compared with each other, without a table
+  static constexpr int64_t kCellsPerKey = 8;   // what its place in a table costs
   const ValueNode* nodes_;
   Columnar& out_;
   const ProtoMessage* messages_ = nullptr;

@@ -14,6 +14,25 @@ CHANGES = {
 }
 
 
+def test_a_call_that_ends_after_close(loop):
+    """Its coroutine is closed late, when its event loop has ended: nothing is left to give back."""
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH, 1), {0: {"records": batch(0, LARGE)}}, turns=4)
+
+    async def taken():
+        calls, found = LoopCore(), []
+        calls._attach(loop.consumer)
+        calls._bind(asyncio.get_running_loop())
+        calls._begin_taking(True)
+        while len(found) < len(LARGE):
+            calls._collect(found, 1000)
+        return calls
+
+    calls = asyncio.run(taken())
+    loop.consumer.close()
+    calls._end_taking(False)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_cancelled_call_gives_back_all_records_if_another_task_changed_a_partition(loop, change):
     """The call takes a part of an entry, whose values it need not keep. The other task has its turn before the rest."""

@@ -397,6 +397,21 @@ def test_the_memory_for_a_small_message_is_bounded():
     )
 
 
+def test_a_single_message_fills_no_more_than_its_absence():
+    wide = message("W", *(field(f"f{i}", i, "bool") for i in range(1, 1001)))
+    decoder = Protobuf(one(field("w", 1, ".t.W"), others=[wide]), columns=["w"])
+    assert not decoder.decode([sized(1, b"\x08\x01")] * 24_000).errors
+
+
+def test_a_map_in_very_many_parts_is_refused():
+    """Each part ends the map, and all keys are compared again."""
+    inner = message("M", field("m", 1, ".t.M.MEntry", repeated=True), nested=[map_entry("MEntry", "fixed32", "bool")])
+    decoder = Protobuf(one(field("m", 1, ".t.M"), others=[inner]))
+    parts = [sized(1, sized(1, b"\x0d" + i.to_bytes(4, "little") + b"\x10\x01")) for i in range(20_000)]
+    found, bad = decoded(decoder, [b"".join(parts[:100]), b"".join(parts)])
+    assert (len(found[0]["m"]["m"]), bad) == (100, {1: "more items than the bytes can hold"})
+
+
 # ---- schemas
 
 
