@@ -554,7 +554,21 @@ class Member(Application):
             self.failures.too_slow()
             self.words.forget_all()
         if error.fatal() or error.code() in FATAL_ERRORS:
+            if error.code() in FATAL_ERRORS and self.has_its_id():
+                raise self.broken(f"error {error}: no other process has had its id")
             self.fatal()
+
+    def has_its_id(self) -> bool:
+        """Whether its instance id can be in use only by itself: no other process has begun with it.
+
+        A classic coordinator that takes over may know a former member id of this process instead.
+        """
+        if self.history.protocol == "classic" and self.history.coordinator_forgets:
+            return False
+        mine = self.settings.get("group.instance.id")
+        return mine == f"instance-{self.number}" and not any(
+            other is not self and other.settings.get("group.instance.id") == mine
+            for other in self.history.applications)
 
     def fatal(self) -> None:
         """The member cannot continue in its group: it begins again, a little later."""
