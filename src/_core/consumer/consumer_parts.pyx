@@ -4,9 +4,9 @@ thread: A, at the start and the end of a consumer; each part states its thread. 
 part while the thread runs, drops anything in the child of a fork that another thread may have been changing in the
 parent.
 """
-cimport cython
-
 import os
+
+cimport cython
 
 from kconsumer._core.base.cpp cimport uint32_t, uint64_t
 from kconsumer._core.base.fork cimport fork_count

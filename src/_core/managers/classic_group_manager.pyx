@@ -124,7 +124,7 @@ cdef class ClassicGroupManager(RequestManager):
             return INT64_MAX
         if (self.joining.in_flight and self.coordinator.node >= 0 and self.coordinator.node != self.join_node
                 and self.membership.state == MEMBER_JOINING):
-            # As in the Java client: the broker that has this request is no longer the coordinator.
+            # The coordinator has moved. The Java client also ends the request to the former coordinator.
             self._abandon(now_ms)
             self._join_again(now_ms)
         wait = self._heartbeat(now_ms)

@@ -520,8 +520,7 @@ cdef class CommitRequestManager(RequestManager):
             return
         self.shared.commits.add(self.delegate.clock.now_us() - self.sent_us)
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
             if response.version > BY_NAME_VERSION:
                 message.topics[t].name = self.sent.names[message.topics[t].topic_id]

@@ -259,8 +259,7 @@ cdef class CommittedRequestManager(RequestManager):
             self._end(request.cookie, Status(<int>ERR_BAD_MSG), -1, now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if response.version < GROUPS_VERSION:
             if message.error_code == 0:
                 self._read_topics(dereference(it).second, message, response.node_id, now_ms)

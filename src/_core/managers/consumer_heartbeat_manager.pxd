@@ -89,6 +89,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                     int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef int64_t _leave(self, int64_t now_ms) noexcept nogil
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef void _left(self, int64_t now_ms) noexcept nogil
     cdef void _on_leave_ended(self, Request* request, const char* how, bint failed, int64_t now_ms) noexcept nogil
     cdef void _retry(self, int64_t now_ms) noexcept nogil

@@ -389,17 +389,21 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return INT64_MAX
 
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil:
-        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
         cdef int64_t deadline = INT64_MAX
-        self._identify(body.message)
-        body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
-                                     else <int>STATIC_LEAVE_EPOCH)
         if self.member.leaving != NULL:
             deadline = self.member.leaving.deadline_ms
         self.session += 1
         self.leave_sent = True
         self.leave_cookie = self.session
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_LEAVE, self.leave_cookie, now_ms, deadline)
+        self._send_end(node, KIND_LEAVE, now_ms, deadline)
+
+    cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil:
+        """Send the heartbeat that ends the membership: for good, or for a static member until its next join."""
+        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        self._identify(body.message)
+        body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
+                                     else <int>STATIC_LEAVE_EPOCH)
+        self._send(body, node, CHANNEL_COORDINATOR, kind, self.session, now_ms, deadline_ms)
 
     cdef void _left(self, int64_t now_ms) noexcept nogil:
         self._end_session()
@@ -460,8 +464,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.on_failure(request, reader.status(), now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if request.kind == KIND_LEAVE:
             self._take_release(message.error_code)
             self._on_leave_ended(request, b"answered", False, now_ms)
@@ -530,11 +533,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         The coordinator refuses a join under the id of an active member, even to this member: after a join whose answer
         was lost, or after FENCED_MEMBER_EPOCH. It takes a static leave only from the member that has the id.
         """
-        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
-        self._identify(body.message)
-        body.message.member_epoch = <int>STATIC_LEAVE_EPOCH
         self.state.on_send()
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_RELEASE, self.session, now_ms, now_ms + UNANSWERED_LEAST_MS)
+        self._send_end(node, KIND_RELEASE, now_ms, now_ms + UNANSWERED_LEAST_MS)
 
     cdef bint _take_release(self, int32_t code) noexcept nogil:
         """Whether the coordinator no longer counts this consumer as an active member."""
@@ -742,8 +742,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.on_failure(request, reader.status(), now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for i in range(message.topics.size()):
             if self.assigned.count(message.topics[i].topic_id) == 0:
                 continue

@@ -109,8 +109,7 @@ cdef class CoordinatorRequestManager(RequestManager):
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             return
         if reader.ok() and message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if response.version < 4:
             found.node_id = message.node_id
             found.host = message.host

@@ -644,9 +644,8 @@ cdef class FetchSender(RequestManager):
         if entry.bounded and next_offset < p.end_offset.load() and next_offset < data.high_watermark:
             p.range_doublings += 1
             session.want(dereference(entry))
-        if self.config.partition_eof:
-            if end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:
-                self._at_end(p, next_offset)
+        if self.config.partition_eof and end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:
+            self._at_end(p, next_offset)
 
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response, int32_t leader_epoch) noexcept nogil:

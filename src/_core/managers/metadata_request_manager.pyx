@@ -453,8 +453,7 @@ cdef class MetadataRequestManager(RequestManager):
             self._refuse_response(why, request, response, now_ms)
             return
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
             self._rebootstrap(now_ms, b"a broker requires it")
             self._failed(request, now_ms)

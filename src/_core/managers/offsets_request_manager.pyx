@@ -461,8 +461,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if not reader.ok():
             return False
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 found = &message.topics[t].partitions[i]
@@ -537,8 +536,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if not reader.ok():
             return False
         if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms,
-                                           now_ms)
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 it = context.places.find(partition_key(message.topics[t].topic,

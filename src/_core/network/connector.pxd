@@ -3,7 +3,7 @@ from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.connection cimport Connection, InFlight, OpenDescriptors
+from kconsumer._core.network.connection cimport Connection, InFlight, Node, OpenDescriptors
 from kconsumer._core.network.network cimport Completion, Network, NodeLoss
 from kconsumer._core.network.request cimport NetworkConfig, Request
 from kconsumer._core.network.resolver cimport Resolver
@@ -32,6 +32,8 @@ cdef class Connector(Network):
     cdef uint64_t random(self) noexcept nogil
     cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil
 
+    # Node.retry_by() with the timer for it.
+    cdef void retry_by(self, Node* node, int64_t latest_ms, bint refused) noexcept nogil
     cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil

@@ -82,6 +82,10 @@ cdef class Connector(Network):
         wait = min(wait, <int64_t>self.config.reconnect_backoff_max_ms)
         return wait * <int64_t>(80 + self.random() % 41) // 100
 
+    cdef void retry_by(self, Node* node, int64_t latest_ms, bint refused) noexcept nogil:
+        if node.retry_by(latest_ms, refused):
+            self.arm(latest_ms)
+
     # -- making a connection -------------------------------------------------------------------------------------------
 
     cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -240,8 +244,7 @@ cdef class Connector(Network):
         c.node.refusal.clear()
         c.last_used_ms = now_ms
         # The broker is up, so its other connections need not wait for a back-off that grew while it was down.
-        if c.node.retry_by(now_ms, True):
-            self.arm(now_ms)
+        self.retry_by(c.node, now_ms, True)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
         self.watch(c, now_ms)

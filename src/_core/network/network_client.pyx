@@ -218,8 +218,7 @@ cdef class NetworkClient(Authenticator):
                 before.erase(it)
                 # Kafka lists the brokers that are up. Wait before the next attempt: the list may be older than the
                 # failure.
-                if node.retry_by(now_ms + LISTED_RETRY_MS, False):
-                    self.arm(now_ms + LISTED_RETRY_MS)
+                self.retry_by(node, now_ms + LISTED_RETRY_MS, False)
             elif self.nodes.count(node_id) != 0:
                 continue
             else:
@@ -646,8 +645,7 @@ cdef class NetworkClient(Authenticator):
         if self.has_new_credentials():
             it = self.nodes.begin()
             while it != self.nodes.end():
-                if deref(it).second.retry_by(now_ms, True):
-                    self.arm(now_ms)
+                self.retry_by(deref(it).second, now_ms, True)
                 inc(it)
         self.arm(self.credentials().token_due_ms())
 

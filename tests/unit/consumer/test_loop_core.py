@@ -14,16 +14,22 @@ CHANGES = {
 }
 
 
+def begin_taking(consumer):
+    """A consume() of the running event loop that has begun."""
+    calls = LoopCore()
+    calls._attach(consumer)
+    calls._bind(asyncio.get_running_loop())
+    calls._begin_taking(True)
+    return calls
+
+
 def test_a_call_that_ends_after_close(loop):
     """Its coroutine is closed late, when its event loop has ended: nothing is left to give back."""
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH, 1), {0: {"records": batch(0, LARGE)}}, turns=4)
 
     async def taken():
-        calls, found = LoopCore(), []
-        calls._attach(loop.consumer)
-        calls._bind(asyncio.get_running_loop())
-        calls._begin_taking(True)
+        calls, found = begin_taking(loop.consumer), []
         while len(found) < len(LARGE):
             calls._collect(found, 1000)
         return calls
@@ -40,10 +46,7 @@ def test_a_cancelled_call_gives_back_all_records_if_another_task_changed_a_parti
     loop.fetched(loop.one(FETCH, 1), {0: {"records": batch(0, LARGE)}}, turns=4)
 
     async def cancelled():
-        calls, taken = LoopCore(), []
-        calls._attach(loop.consumer)
-        calls._bind(asyncio.get_running_loop())
-        calls._begin_taking(True)
+        calls, taken = begin_taking(loop.consumer), []
         assert calls._collect(taken, 2)
         CHANGES[change](loop.consumer)
         calls._settle(calls._attention())
