@@ -157,6 +157,8 @@ BUGS = (
         "        if self.giving_up is not None:\n", "        if False:\n"),
     Bug("a static member does not release the instance id that it has itself", "managers/consumer_heartbeat_manager",
         "elif code == <int>UNRELEASED_INSTANCE_ID and self.joins > 1:", "elif False:", ("consumer",)),
+    Bug("a static member does not begin the rebalance that its former life owed", "managers/classic_group_manager",
+        "        if self.orphans.phase == CHECK_FOUND:\n", "        if False:\n", ("classic",)),
     Bug("a JoinGroup stays at a former coordinator", "managers/classic_group_manager",
         "if (self.joining.in_flight and self.coordinator.node >= 0 and self.coordinator.node != self.join_node",
         "if (False",

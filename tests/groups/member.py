@@ -293,6 +293,7 @@ class Member:
             while message is not None and left:
                 if message.error() is not None:
                     error = message.error()
+                    self.tell()  # the records that came before it
                     self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
                     break
                 self.process(message)

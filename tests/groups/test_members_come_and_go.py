@@ -243,6 +243,20 @@ def test_static_members_bounced(scenes, protocol, assignor):
             assert sum(t > bounced for t in found.moves) <= 2 * len(owned[0]), found.summary()
 
 
+def test_a_static_member_dies_while_it_revokes(scenes):
+    """Nobody owns what it had to revoke; the process that takes its place begins the rebalance."""
+    with scenes("dies-while-it-revokes", CLASSIC) as scene:
+        scene.write(RATE)
+        first = scene.member(SUBJECT, "s0", static=True, session_timeout_ms=LONG_SESSION_MS)
+        settled(scene, [first])
+        first.do("slow", callback="revoke", seconds=LONG_SESSION_MS / 1000)
+        other = scene.member(SUBJECT, "other")
+        scene.until(lambda: first.said("revoking"), "the first member to revoke partitions")
+        scene.kill(first)
+        settled(scene, [scene.member(SUBJECT, "s0", static=True, session_timeout_ms=LONG_SESSION_MS), other])
+        scene.verdict()
+
+
 @pytest.mark.parametrize("protocol", BOTH)
 def test_conflicting_static_members_in_a_stable_group(scenes, protocol):
     """Classic: the old one is fenced by the new. Consumer protocol: the new one is refused while the old one lives."""

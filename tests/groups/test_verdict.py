@@ -219,6 +219,16 @@ def test_a_static_member_fenced_before_its_on_assign_ran_owned_nothing(name, com
     assert (verdict(winner, fenced).wrong == []) is right
 
 
+@pytest.mark.parametrize(("name", "committed", "right"), [("a", 10, True), ("a", 9, False), ("b", 10, False)])
+def test_a_fenced_static_member_may_begin_where_its_successor_has_committed(name, committed, right):
+    fenced = owner("a", 1, read(3, 10, 11), *ended(3.5, "lost"), may_lose=True)
+    successor = owner(name, 2, read(2.4, 0, 9), commit(2.5, committed), read(4, 10, 19), may_lose=True)
+    found = verdict(fenced, successor)
+    assert (found.wrong == []) is right
+    if right:
+        assert dict(found.repeated_for) == {"lost": 2}
+
+
 def test_unexpected_events_of_a_member_are_reported():
     """A Java member that closes while others close reports its partitions as lost. So does a librdkafka member that the
     broker removed for a missed target. No other member may, and neither of them earlier."""

@@ -370,6 +370,12 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
     earlier: list[Tenure] = []
     own_commits = [c for c in commits if c[0] == partition]
     for tenure in tenures:
+        if _follows_its_successor(tenure, own_commits, high):
+            count = sum(last + 1 - first for _, first, last in tenure.reads)
+            found.records += count
+            found.repeated += count
+            found.repeated_for["lost"] += count
+            continue
         expected: int | None = None
         committed = _committed(own_commits, tenure.start)
         rewound = [e["t"] for e in tenure.life.events if e["e"] == "rewound" and e["p"] == partition]
@@ -460,6 +466,17 @@ def _last_commit(commits: list[Any], tenure: Tenure) -> Any:
     """The last commit of a tenure; None if there was none."""
     own = [c for c in commits if c[4] is tenure.life and tenure.start <= c[2] <= tenure.end]
     return max(own, key=lambda c: c[2], default=None)
+
+
+def _follows_its_successor(tenure: Tenure, commits: list[Any], high: int) -> bool:
+    """Whether a process that was fenced, and did not know it yet, began at an offset that the process in its place had
+    committed: it had its assignment, but asked for the committed offset later. Its successor reads the same records."""
+    if tenure.how != "lost" or not tenure.life.may_lose or not tenure.reads:
+        return False
+    when, first, _ = tenure.reads[0]
+    return first > high and any(
+        ok and offset == first and sent <= when and life is not tenure.life and life.name == tenure.life.name
+        for _, offset, sent, _, life, ok, _ in commits)
 
 
 class _Known(NamedTuple):

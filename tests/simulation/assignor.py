@@ -63,7 +63,7 @@ class OwnAssignor(Assignor):
         if self.disturbed(8):
             ms = self.member.lingers_ms()
             self.member.say(f"{action}, for {ms} ms")
-            self.member.away.append((self.member.simulation.now_ms, self.member.simulation.now_ms + ms))
+            self.member.is_away(self.member.simulation.now_ms, self.member.simulation.now_ms + ms)
             self.member.history.pass_time(self.member, ms, others=False)
         if self.disturbed(10):
             self.member.say(f"{action}, and raises")

@@ -95,9 +95,13 @@ class CommitFailures:
     def waited_for_an_assignment(self, since_ms: int) -> bool:
         """Whether the group had no assignment for half of a commit's time, or of the leave that ends it. The reason:
         the leader's process stood still or crashed, or its application, which has to run the assignor, was away."""
+        now_ms, most_ms = self.member.simulation.now_ms, self.member.history.commit_ms
+        ended_ms = since_ms + most_ms  # the application may hear of it later
+        return (self._had_no_assignment(max(since_ms, self.leaving_ms, now_ms - most_ms), now_ms)
+                or ended_ms < self.leaving_ms and self._had_no_assignment(since_ms, ended_ms))
+
+    def _had_no_assignment(self, since_ms: int, now_ms: int) -> bool:
         history = self.member.history
-        now_ms = self.member.simulation.now_ms
-        since_ms = max(since_ms, self.leaving_ms, now_ms - history.commit_ms)
         waited_ms = 0
         for begin, end, client in history.cluster.awaited_assignments:
             leader = history.applications[client]
@@ -137,7 +141,8 @@ class CommitFailures:
         if self.member.is_held_up(error):
             return
         explained = history.brokers_fail or self.ran_out(since_ms) or self.waited_for_an_assignment(since_ms)
-        if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not explained):
+        expected = () if history.calm else BY_COORDINATOR
+        if not (code in NO_ANSWER and explained) and code not in expected:
             raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
             return

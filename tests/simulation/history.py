@@ -200,6 +200,7 @@ class History:
     def set_versions(self) -> None:
         """Brokers of today, of 3.9, or older ones."""
         profile = self.chance.choice(["new", "new", "3.9", "2.8"] if self.protocol != "consumer" else ["new", "3.9"])
+        self.leaders_unknown = profile == "2.8"
         highest = {"new": {}, "3.9": {1: 16, 8: 9, 9: 9, 3: 12, 68: 0}, "2.8": {1: 12, 8: 8, 9: 7, 3: 11, 10: 3, 11: 7}}
         for api, version in highest[profile].items():
             self.cluster.set_version(api, version)
@@ -332,6 +333,7 @@ class History:
         try:
             while self.simulation.now_ms < until:
                 if self.depth > DEEPEST or not others:
+                    self.hold_up_others(until)
                     self.simulation.run_until(until)
                 else:
                     self.step(until)
@@ -339,6 +341,13 @@ class History:
         finally:
             self.depth -= 1
             application.busy = before
+
+    def hold_up_others(self, until: int) -> None:
+        """Applications that are in no call cannot begin one until then: such a leader runs no assignor."""
+        now_ms = self.simulation.now_ms
+        for application in self.applications if self.own_assignor else ():
+            if not application.busy:
+                application.is_away(now_ms, until)
 
     def wait(self, application: Member) -> None:
         """A call of an application waits for a moment. All such calls serve their callbacks, as in their own processes:
@@ -383,9 +392,9 @@ class History:
         self.cluster.settle()
         self.cluster.stop_appends()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
-        if self.protocol == "classic" and self.static:
-            # A returning static leader must skip the assignment (KIP-814); older brokers do not say that it leads.
-            # Changes made meanwhile wait for the next rebalance, as with the Java client.
+        if self.protocol == "classic" and self.static and self.leaders_unknown:
+            # Brokers before KIP-814 do not tell a returning static leader that it leads, so no member looks for new
+            # topics. They wait for the next rebalance, as with the Java client.
             for ms in (LONGEST_SETTLING_MS // 4, LONGEST_SETTLING_MS // 2):
                 self.later(ms, self.join_if_unsettled)
         while not self.settled():

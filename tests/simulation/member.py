@@ -70,7 +70,7 @@ class Member(Application):
         self.is_closing = False
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
         self.dead = False
-        self.away: list[tuple[int, int]] = []  # from when to when (ms) its application begins no call of an assignor
+        self.away: list[tuple[int, int]] = []  # in order: when (ms) its application begins no call of an assignor
         self.unsubscribes_next = False
         self.called_ms = 0  # when its latest call that runs callbacks began
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
@@ -161,6 +161,7 @@ class Member(Application):
         if not self.can_commit():
             return
         self.say("commits and waits")
+        began_ms = self.simulation.now_ms
         self.words.stand()
         try:
             for p in self.consumer.commit(asynchronous=False) or ():
@@ -170,7 +171,8 @@ class Member(Application):
             self.say(f"commit failed: {e.args[0]}")
             if e.args[0].code() != KafkaError._NO_OFFSET:
                 self.words.forget_all()
-            if not self.is_assignors(e.args[0]) and self.history.calm and not self.is_held_up(e.args[0]):
+            if not (self.is_assignors(e.args[0]) or not self.history.calm or self.is_held_up(e.args[0])
+                    or self.failures.waited_for_an_assignment(began_ms)):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
     def is_held_up(self, error) -> bool:
@@ -246,8 +248,15 @@ class Member(Application):
         """Does something else for a while, now and then longer than max.poll.interval.ms allows."""
         ms = self.chance.choice([500, 2000, self.history.max_poll_ms + 1500])
         self.say(f"is away for {ms} ms")
-        self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
+        self.is_away(self.simulation.now_ms, self.simulation.now_ms + ms)
         return ms
+
+    def is_away(self, since_ms: int, until_ms: int) -> None:
+        """Its application begins no call of an assignor in this time."""
+        if self.away and self.away[-1][1] >= since_ms:
+            self.away[-1] = (self.away[-1][0], max(self.away[-1][1], until_ms))
+        else:
+            self.away.append((since_ms, until_ms))
 
     def change_subscription(self) -> None:
         self.subscribe()
@@ -470,7 +479,7 @@ class Member(Application):
         if choice == 0 or (self.history.absences and choice > 7):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
-            self.away.append((self.simulation.now_ms, self.simulation.now_ms + ms))
+            self.is_away(self.simulation.now_ms, self.simulation.now_ms + ms)
             self.history.pass_time(self, ms)
             # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
             self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms
@@ -502,12 +511,12 @@ class Member(Application):
             for p in partitions:
                 if error is not None or p.error is not None:
                     self.words.forget((p.topic, p.partition))
-            if self.is_held_up(failed):
-                self.history.held_up(partitions)
             # That of an automatic commit is not known.
             asked_ms = owed[0].since_ms if owed else self.simulation.now_ms - LATE_COMMIT_MS
-            self.failures.check(failed, [(p.topic, p.partition) for p in partitions],
-                                min([asked_ms, *self.unnamed_ms[:1]]))
+            since_ms = min([asked_ms, *self.unnamed_ms[:1]])
+            if self.is_held_up(failed) or self.failures.waited_for_an_assignment(since_ms):
+                self.history.held_up(partitions)
+            self.failures.check(failed, [(p.topic, p.partition) for p in partitions], since_ms)
         if owed:
             # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
             # count is right in the end, and the coordinator may have taken them before this one was asked for.

@@ -60,6 +60,8 @@ def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, w
     (member_of_a_waiting_group(1, away=[(3001, 9000)]), False),                       # for less than half of the time
     (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=2000), True),       # close() has less time
     (member_of_a_waiting_group(1, away=[(3001, 9000)], leaves_after_ms=4000), True),   # its leave ends the commit
+    (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=9000, leaves_after_ms=8990), True),  # ended before
+    (member_of_a_waiting_group(1, away=[(3001, 9000)], waited_ms=9000, leaves_after_ms=8990), False),
     (member_of_a_waiting_group(1, stood=[(-2000, FOREVER_MS)], own_assignor=False), True),  # the leader has crashed
     (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
     (member_of_a_waiting_group(1, away=[(5000, 9000)], commit_ms=1500), True),        # an impatient commit

@@ -108,6 +108,10 @@ cdef class GroupCore(ConsumerCore):
         manager.backoff = &self.backoff
         manager.application.background = &self.background
         manager.application.shared = &self.shared
+        manager.orphans.delegate = self.delegate
+        manager.orphans.config = &self.group
+        manager.orphans.background = &self.background
+        manager.orphans.backoff = &self.backoff
         self.processor.assignors = manager.application
         return manager
 

@@ -8,6 +8,7 @@ from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.group_leader cimport GroupLeader
 from kconsumer._core.managers.membership_manager cimport MembershipManager
+from kconsumer._core.managers.orphan_check cimport OrphanCheck
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.request cimport BodyOf, Channel, Request, RequestBody, Response
@@ -38,11 +39,13 @@ cdef class ClassicGroupManager(RequestManager):
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef GroupLeader leader                      # thread: N
     cdef ApplicationAssignors application        # thread: N (the application's assignors)
+    cdef OrphanCheck orphans                     # thread: N (after a takeover)
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef bint owes_assignment                    # thread: N (leads a generation that waits for the leader's SyncGroup)
     cdef bint assignor_failed                    # thread: N (this generation keeps the owners; the next one asks again)
     cdef bint joined_with_partitions             # thread: N (it owned some when it sent the last JoinGroup)
+    cdef bint takes_over   # thread: N (the last JoinGroup of this static member was without a member id)
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
     cdef RequestState heartbeat                  # thread: N
     cdef string member_id                        # thread: N (empty: the coordinator must assign one)

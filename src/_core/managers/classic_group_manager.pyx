@@ -58,6 +58,7 @@ from kconsumer._core.managers.consumer_protocol cimport (
     decode_assignment,
     encode_subscription,
 )
+from kconsumer._core.managers.orphan_check cimport CHECK_FOUND
 from kconsumer._core.network.request cimport (
     CHANNEL_COORDINATOR,
     CHANNEL_JOIN,
@@ -106,6 +107,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.coordinator = coordinator
         self.application = ApplicationAssignors()
         self.leader = GroupLeader(membership, self.application)
+        self.orphans = OrphanCheck(membership, coordinator)
         self.generation = -1
         self.last_generation = -1
         self.rejoin_reason = b""
@@ -127,7 +129,7 @@ cdef class ClassicGroupManager(RequestManager):
             # The coordinator has moved. The Java client also ends the request to the former coordinator.
             self._abandon(now_ms)
             self._join_again(now_ms)
-        wait = self._heartbeat(now_ms)
+        wait = min(self._heartbeat(now_ms), self.orphans.poll(now_ms))
         if self.membership.state == MEMBER_STABLE:
             self._rejoin_if_needed(now_ms)
         if self.membership.revocation_committed():
@@ -143,6 +145,8 @@ cdef class ClassicGroupManager(RequestManager):
             self._want_rejoin(b"cached metadata has changed")
         if self.joined_version != self.membership.subscription_version and self.membership.subscribed_known:
             self._want_rejoin(b"subscription has changed")
+        if self.orphans.phase == CHECK_FOUND:
+            self._want_rejoin(b"a partition has no owner")
         if not self.rejoin_wanted:
             return
         # Eager members rejoin without partitions, cooperative members with their still subscribed partitions.
@@ -267,6 +271,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
         self.joined_with_partitions = not self.membership.ownership.owned().empty()
+        self.takes_over = self.member_id.empty() and not self.config.group_instance_id.empty()
         self.membership.membership.joining = True
         self.joining.on_send()
         # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
@@ -453,6 +458,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.generation = generation
         self.membership.membership.joining = False
         self.identity += 1
+        self.orphans.drop()
         self.heartbeat.on_success()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         self.heard_ms = now_ms
@@ -568,6 +574,9 @@ cdef class ClassicGroupManager(RequestManager):
         self.rejoin_reason = b""
         self.phase = PHASE_IN
         self.membership.on_target(target, now_ms)
+        if self.takes_over and (self.leader.skip_assignment if self.leader.leading else self.config.cooperative):
+            # Not at once: the owner of a partition to revoke may be about to begin the rebalance.
+            self.orphans.begin(now_ms + self.config.heartbeat_interval_ms)
         if self.assignor_failed:
             self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self._want_rejoin(ASSIGNOR_RAISED)
@@ -613,6 +622,7 @@ cdef class ClassicGroupManager(RequestManager):
             return
         self.generation = -1
         self.identity += 1
+        self.orphans.drop()
         self.round += 1
         self.phase = PHASE_OUT
         self.owes_assignment = False

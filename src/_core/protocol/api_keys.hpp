@@ -16,6 +16,7 @@ enum ApiKey : int16_t {
   API_HEARTBEAT = 12,
   API_LEAVE_GROUP = 13,
   API_SYNC_GROUP = 14,
+  API_DESCRIBE_GROUPS = 15,
   API_SASL_HANDSHAKE = 17,
   API_API_VERSIONS = 18,
   API_OFFSET_FOR_LEADER_EPOCH = 23,
@@ -38,6 +39,7 @@ inline const char* api_name(int16_t api_key) {
     case API_HEARTBEAT: return "Heartbeat";
     case API_LEAVE_GROUP: return "LeaveGroup";
     case API_SYNC_GROUP: return "SyncGroup";
+    case API_DESCRIBE_GROUPS: return "DescribeGroups";
     case API_SASL_HANDSHAKE: return "SaslHandshake";
     case API_API_VERSIONS: return "ApiVersions";
     case API_OFFSET_FOR_LEADER_EPOCH: return "OffsetForLeaderEpoch";

@@ -15,6 +15,7 @@ cdef extern from "protocol/api_keys.hpp" namespace "kc" nogil:
         API_HEARTBEAT
         API_LEAVE_GROUP
         API_SYNC_GROUP
+        API_DESCRIBE_GROUPS
         API_SASL_HANDSHAKE
         API_API_VERSIONS
         API_OFFSET_FOR_LEADER_EPOCH

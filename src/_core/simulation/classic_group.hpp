@@ -1,4 +1,5 @@
-// Owns: ClassicGroup: a group of the classic protocol at its coordinator: Join, Sync, Heartbeat, Leave, generations.
+// Owns: ClassicGroup: a group of the classic protocol at its coordinator: Join, Sync, Heartbeat, Leave, Describe,
+// generations.
 // Threads: the simulation's thread. Never: chooses an assignment (a member does), acts for another coordinator.
 //
 // State that is only in memory is lost when the coordinator moves: a group that was not stable goes back to the state
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "protocol/messages/consumer_protocol_assignment.hpp"
+#include "protocol/messages/describe_groups.hpp"
 #include "protocol/messages/heartbeat.hpp"
 #include "protocol/messages/join_group.hpp"
 #include "protocol/messages/leave_group.hpp"
@@ -119,6 +121,31 @@ class ClassicGroup : public Group {
     if (state_ == PREPARING_REBALANCE) maybe_complete_join();
   }
 
+  // Assignments are told of a stable group only, as in Kafka.
+  void describe(const Exchange& x, const DescribeGroupsRequest& asked, Error refused) {
+    DescribeGroupsResponse out;
+    for (const std::string& group_id : asked.groups) {
+      out.groups.emplace_back();
+      auto& described = out.groups.back();
+      described.group_id = group_id;
+      described.error_code = refused;
+      if (refused != NONE) continue;
+      described.group_state = state_name();
+      described.protocol_type = "consumer";
+      if (state_ == STABLE) described.protocol_data = protocol_;
+      for (const auto& entry : members_) {
+        described.members.emplace_back();
+        auto& member_out = described.members.back();
+        member_out.member_id = entry.first;
+        if (x.version >= 4) member_out.group_instance_id = entry.second->instance;
+        if (state_ != STABLE) continue;
+        member_out.member_metadata = metadata_of(*entry.second);
+        member_out.member_assignment = entry.second->assignment;
+      }
+    }
+    exchanges_.answer(x, out);
+  }
+
   Error may_commit(const std::string& member_id, const NullableString& instance_id, int32_t generation,
                    int16_t) override {
     if (generation < 0 && state_ == EMPTY) return NONE;
@@ -142,8 +169,7 @@ class ClassicGroup : public Group {
   }
   bool stable() const override { return state_ == STABLE; }
   std::string describe() const override {
-    static const char* const kNames[] = {"EMPTY", "PREPARING_REBALANCE", "COMPLETING_REBALANCE", "STABLE"};
-    std::string text = std::string(kNames[state_]) + " generation " + std::to_string(generation_) + ":";
+    std::string text = std::string(state_name()) + " generation " + std::to_string(generation_) + ":";
     for (const auto& entry : members_) text += " " + entry.first;
     return text;
   }
@@ -254,13 +280,21 @@ class ClassicGroup : public Group {
         JoinGroupResponse_JoinGroupResponseMember member_out;
         member_out.member_id = entry.first;
         member_out.group_instance_id = entry.second->instance;
-        for (const auto& p : entry.second->protocols) {
-          if (p.first == protocol_) member_out.metadata = p.second;
-        }
+        member_out.metadata = metadata_of(*entry.second);
         out.members.push_back(member_out);
       }
     }
     exchanges_.answer(x, out);
+  }
+  const char* state_name() const {
+    static const char* const kNames[] = {"Empty", "PreparingRebalance", "CompletingRebalance", "Stable"};
+    return kNames[state_];
+  }
+  std::string metadata_of(const Member& m) const {
+    for (const auto& p : m.protocols) {
+      if (p.first == protocol_) return p.second;
+    }
+    return "";
   }
   void answer_sync(const Exchange& x, const Member& m, Error error) {
     if (!x.open()) return;

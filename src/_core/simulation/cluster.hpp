@@ -225,6 +225,11 @@ class Cluster {
       case API_LEAVE_GROUP:
         return group<LeaveGroupRequest, LeaveGroupResponse>(
             x, body, [this, &x](const auto& asked) { coordinator.classic.leave(x, asked); });
+      case API_DESCRIBE_GROUPS: {
+        DescribeGroupsRequest asked;
+        if (read(x, body, asked)) coordinator.classic.describe(x, asked, coordinator.refusal(x.connection->node));
+        return;
+      }
       case API_CONSUMER_GROUP_HEARTBEAT:
         return group<ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse>(
             x, body, [this, &x](const auto& asked) { coordinator.modern.heartbeat(x, asked); });

@@ -6,6 +6,7 @@
 #include "protocol/messages/consumer_group_heartbeat.hpp"
 #include "protocol/messages/consumer_protocol_assignment.hpp"
 #include "protocol/messages/consumer_protocol_subscription.hpp"
+#include "protocol/messages/describe_groups.hpp"
 #include "protocol/messages/fetch.hpp"
 #include "protocol/messages/find_coordinator.hpp"
 #include "protocol/messages/get_telemetry_subscriptions.hpp"
@@ -53,6 +54,8 @@
   X(ConsumerGroupHeartbeatResponse) \
   X(ConsumerGroupDescribeRequest) \
   X(ConsumerGroupDescribeResponse) \
+  X(DescribeGroupsRequest) \
+  X(DescribeGroupsResponse) \
   X(SaslHandshakeRequest) \
   X(SaslHandshakeResponse) \
   X(SaslAuthenticateRequest) \

@@ -1,0 +1,56 @@
+# OrphanCheck: whether a static member that takes the place of its former life must begin a rebalance. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.membership_manager cimport MembershipManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.network.request cimport Request, Response
+from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsResponse_DescribedGroup
+from kconsumer._core.state.group cimport GroupConfig
+from kconsumer._core.state.metadata cimport ClusterCache
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
+
+
+cdef extern from "managers/group_owners.hpp" namespace "kc" nogil:
+    cdef cppclass GroupOwners:
+        GroupOwners()
+        vector[string] topics
+        Status read(const DescribeGroupsResponse_DescribedGroup& group)
+        bint are_known(ClusterCache& cluster)
+        bint find_orphan(ClusterCache& cluster, TopicPartition& first)
+
+
+cdef enum OrphanCheckPhase:
+    CHECK_NONE
+    CHECK_ASK           # DescribeGroups must be sent, or is in flight
+    CHECK_METADATA      # waits for metadata of the group's topics
+    CHECK_FOUND         # a partition has no owner
+
+
+cdef class OrphanCheck(RequestManager):
+    cdef GroupConfig* config                     # thread: N (written before it starts)
+    cdef BackgroundEventQueue* background        # thread: N (shared inside)
+    cdef BackoffConfig* backoff                  # thread: N
+    cdef MembershipManager membership            # thread: N (for metadata of the group's topics)
+    cdef CoordinatorRequestManager coordinator   # thread: N
+    cdef Jitter jitter                           # thread: N
+    cdef OrphanCheckPhase phase                  # thread: N
+    cdef RequestState asking                     # thread: N
+    cdef int64_t due_ms                          # thread: N (of the next DescribeGroups)
+    cdef uint64_t round                          # thread: N (changes when a DescribeGroups in flight is given up)
+    cdef GroupOwners owners                      # thread: N
+    cdef vector[string] held                     # thread: N (topics whose metadata the check needs)
+    cdef uint64_t fresh_from                     # thread: N (MetadataRequestManager.updates that the check waits for)
+
+    # Check the present generation from `due_ms` on. It ends with CHECK_FOUND or CHECK_NONE.
+    cdef void begin(self, int64_t due_ms) noexcept nogil
+    # End the check: its generation is over.
+    cdef void drop(self) noexcept nogil
+    # private
+    cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _later(self, int64_t now_ms) noexcept nogil
+    cdef void _take(self, DescribeGroupsResponse_DescribedGroup& group, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _give_up(self, const string& why) noexcept nogil
+    cdef void _look(self) noexcept nogil

@@ -1,0 +1,156 @@
+"""Owns: OrphanCheck: finds partitions that no member owns, after a static member took the place of its former life.
+
+thread: N; ClassicGroupManager polls it every turn. Never: begins a rebalance (ClassicGroupManager does), runs without a
+takeover.
+
+Why: a restart of a static member begins no rebalance (KIP-345, KIP-814). Its former life may have owed one:
+
+1. The generation gave some of its partitions to nobody: in a cooperative group, their owner has to revoke them first,
+   and to join again (KIP-429). The process ended before it did. The new process owns nothing that it could revoke.
+2. It led the group, and a topic was created or has grown while it was away.
+
+In both cases nobody would read these partitions until the next rebalance, whose cause may be weeks away. The Java
+client and librdkafka have this gap. DescribeGroups says which partitions have an owner.
+
+Errors of the DescribeGroups response: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and a lost connection: a new search,
+then again, with backoff. COORDINATOR_LOAD_IN_PROGRESS: again, with backoff. A group that is not Stable: again after
+heartbeat.interval.ms, unless the rebalance has begun another generation. Any other error, or a broker without
+DescribeGroups: the check ends, with a log line.
+"""
+cimport cython
+from cython.operator cimport dereference
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_COORDINATOR,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.managers.classic_group_names cimport classic_error
+from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf
+from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsRequest, DescribeGroupsResponse
+from kconsumer._core.protocol.wire cimport Reader
+
+
+@cython.no_gc
+cdef class OrphanCheck(RequestManager):
+    def __cinit__(self, MembershipManager membership not None, CoordinatorRequestManager coordinator not None):
+        self.membership = membership
+        self.coordinator = coordinator
+
+    cdef void begin(self, int64_t due_ms) noexcept nogil:
+        self.drop()
+        self.phase = CHECK_ASK
+        self.due_ms = due_ms
+
+    cdef void drop(self) noexcept nogil:
+        cdef vector[string] nothing
+        self.phase = CHECK_NONE
+        self.round += 1
+        self.asking.on_success()
+        self.membership.hold_topics(self.held, nothing)
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t due = max(self.due_ms, self.asking.not_before_ms)
+        cdef int32_t node
+        if self.phase == CHECK_METADATA:
+            self._look()
+        if self.phase != CHECK_ASK or self.asking.in_flight:
+            return INT64_MAX
+        if now_ms < due:
+            return due - now_ms
+        node = self.coordinator.coordinator()
+        if node >= 0:
+            self._send(node, now_ms)
+        return INT64_MAX
+
+    cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[DescribeGroupsRequest]* body = new BodyOf[DescribeGroupsRequest]()
+        cdef Request* request = new Request()
+        body.message.groups.push_back(self.config.group_id)
+        request.body = body
+        request.node_id = node
+        request.channel = CHANNEL_COORDINATOR
+        request.created_ms = now_ms
+        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
+        request.handler = <void*>self
+        request.cookie = self.round
+        self.asking.on_send()
+        self.delegate.add(request)
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef DescribeGroupsResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"GROUP", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self.on_failure(request, Status(<int>ERR_BAD_MSG, reader.status().detail), now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
+        if request.cookie != self.round:
+            return
+        if message.groups.size() == 1:
+            self._take(message.groups[0], response.node_id, now_ms)
+        else:
+            self._give_up(string(b"the coordinator described another number of groups than one"))
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        if request.cookie != self.round:
+            return
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+            self._give_up(status.detail)
+            return
+        self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
+        self._later(now_ms)
+
+    cdef void _later(self, int64_t now_ms) noexcept nogil:
+        self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)
+
+    cdef void _take(self, DescribeGroupsResponse_DescribedGroup& group, int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef int32_t code = group.error_code
+        cdef Status status
+        if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE:
+            self.coordinator.mark_unknown(node_id, classic_error(code), now_ms)
+            self._later(now_ms)
+            return
+        if code == <int>COORDINATOR_LOAD_IN_PROGRESS:
+            self._later(now_ms)
+            return
+        if code != 0:
+            self._give_up(string(classic_error(code)))
+            return
+        self.asking.on_success()
+        if not (group.group_state == b"Stable"):
+            self.due_ms = now_ms + self.config.heartbeat_interval_ms
+            return
+        status = self.owners.read(group)
+        if not status.ok():
+            self._give_up(status.detail)
+            return
+        self.phase = CHECK_METADATA
+        self.membership.hold_topics(self.held, self.owners.topics)
+        # The metadata of topics that were of no interest before may be out of date.
+        self.fresh_from = self.membership.metadata.updates + (1 if self.membership.positions.interest_changed else 0)
+        self._look()
+
+    cdef void _give_up(self, const string& why) noexcept nogil:
+        self.background.log.write(6, 0, b"ORPHANS", b"group %s: cannot check that every partition has an owner: %s",
+                                  self.config.group_id.c_str(), why.c_str())
+        self.drop()
+
+    cdef void _look(self) noexcept nogil:
+        cdef TopicPartition first
+        if (self.membership.metadata.updates < self.fresh_from
+                or not self.owners.are_known(self.membership.positions.cluster)):
+            return
+        if not self.owners.find_orphan(self.membership.positions.cluster, first):
+            self.drop()
+            return
+        self.background.log.write(6, DBG_CGRP, b"ORPHANS", b"group %s: no member owns %s [%d]",
+                                  self.config.group_id.c_str(), first.topic.c_str(), first.partition)
+        self.drop()
+        self.phase = CHECK_FOUND
