@@ -244,7 +244,7 @@ def test_static_members_bounced(scenes, protocol, assignor):
 
 
 def test_a_static_member_dies_while_it_revokes(scenes):
-    """Nobody owns what it had to revoke; the process that takes its place begins the rebalance."""
+    """The partitions to revoke have no owner; the process that takes its place begins the rebalance."""
     with scenes("dies-while-it-revokes", CLASSIC) as scene:
         scene.write(RATE)
         first = scene.member(SUBJECT, "s0", static=True, session_timeout_ms=LONG_SESSION_MS)

@@ -436,6 +436,8 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure], comm
                 # librdkafka 2.16 sends its JoinGroup and its commits over one connection: commits after the
                 # join arrive in the next generation, with the one before; it gives them up when it closes.
                 why = "commit after a join" if before.life.kind == "confluent" else "commit failed"
+                if before.life.may_lose and last[6] in UNKNOWN:
+                    why = "lost"  # it was fenced while on_revoke ran
                 if _held_up(found, before.life, last[6], last[2], last[3]):
                     why = "held up"
             elif before.life.kind != "kconsumer" and committed < end:
@@ -469,8 +471,10 @@ def _last_commit(commits: list[Any], tenure: Tenure) -> Any:
 
 
 def _follows_its_successor(tenure: Tenure, commits: list[Any], high: int) -> bool:
-    """Whether a process that was fenced, and did not know it yet, began at an offset that the process in its place had
-    committed: it had its assignment, but asked for the committed offset later. Its successor reads the same records."""
+    """Whether a fenced process that did not know it yet began at an offset committed by the process in its place.
+
+    It joined before, but asked for the committed offset later. Its successor reads the same records.
+    """
     if tenure.how != "lost" or not tenure.life.may_lose or not tenure.reads:
         return False
     when, first, _ = tenure.reads[0]

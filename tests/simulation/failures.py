@@ -98,7 +98,7 @@ class CommitFailures:
         now_ms, most_ms = self.member.simulation.now_ms, self.member.history.commit_ms
         ended_ms = since_ms + most_ms  # the application may hear of it later
         return (self._had_no_assignment(max(since_ms, self.leaving_ms, now_ms - most_ms), now_ms)
-                or ended_ms < self.leaving_ms and self._had_no_assignment(since_ms, ended_ms))
+                or (ended_ms < self.leaving_ms and self._had_no_assignment(since_ms, ended_ms)))
 
     def _had_no_assignment(self, since_ms: int, now_ms: int) -> bool:
         history = self.member.history

@@ -37,6 +37,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef bint in_group                           # thread: N (a session is open)
     cdef bint joining                            # thread: N (the join, epoch 0, has not succeeded yet)
     cdef int32_t joins                           # thread: N (sent since the coordinator last confirmed a leave)
+    cdef int32_t joins_at_end                    # thread: N (`joins` when the latest leave was sent)
     cdef bint join_sent                          # thread: N (the coordinator may know this member)
     cdef int64_t interval_ms                     # thread: N (the latest value from the coordinator)
     cdef int64_t next_ms                         # thread: N (end of the interval)

@@ -400,6 +400,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil:
         """Send the heartbeat that ends the membership: for good, or for a static member until its next join."""
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        self.joins_at_end = self.joins
         self._identify(body.message)
         body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
                                      else <int>STATIC_LEAVE_EPOCH)
@@ -466,7 +467,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if request.kind == KIND_LEAVE:
-            self._take_release(message.error_code)
+            if request.cookie == self.leave_cookie:
+                self._take_release(message.error_code)
             self._on_leave_ended(request, b"answered", False, now_ms)
             return
         if request.cookie != self.session:
@@ -537,10 +539,14 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._send_end(node, KIND_RELEASE, now_ms, now_ms + UNANSWERED_LEAST_MS)
 
     cdef bint _take_release(self, int32_t code) noexcept nogil:
-        """Whether the coordinator no longer counts this consumer as an active member."""
+        """Whether the coordinator no longer counts this consumer as an active member.
+
+        A join sent meanwhile may have made it one again.
+        """
         if code != 0 and code != <int>UNKNOWN_MEMBER_ID:
             return False
-        self.joins = 0
+        if self.joins == self.joins_at_end:
+            self.joins = 0
         return True
 
     cdef void _on_released(self, Request* request, ConsumerGroupHeartbeatResponse& message,

@@ -5,12 +5,12 @@ takeover.
 
 Why: a restart of a static member begins no rebalance (KIP-345, KIP-814). Its former life may have owed one:
 
-1. The generation gave some of its partitions to nobody: in a cooperative group, their owner has to revoke them first,
-   and to join again (KIP-429). The process ended before it did. The new process owns nothing that it could revoke.
+1. The generation left some of its partitions without an owner: in a cooperative group, their owner has to revoke them
+   first, and to join again (KIP-429). The process ended before it did. The new process has nothing to revoke.
 2. It led the group, and a topic was created or has grown while it was away.
 
-In both cases nobody would read these partitions until the next rebalance, whose cause may be weeks away. The Java
-client and librdkafka have this gap. DescribeGroups says which partitions have an owner.
+In both cases these partitions would not be read until the next rebalance, whose cause may be weeks away. The Java
+client and librdkafka have this gap. DescribeGroups shows which partitions have an owner.
 
 Errors of the DescribeGroups response: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and a lost connection: a new search,
 then again, with backoff. COORDINATOR_LOAD_IN_PROGRESS: again, with backoff. A group that is not Stable: again after

@@ -121,7 +121,7 @@ class ClassicGroup : public Group {
     if (state_ == PREPARING_REBALANCE) maybe_complete_join();
   }
 
-  // Assignments are told of a stable group only, as in Kafka.
+  // As in Kafka, only a stable group has assignments in the response.
   void describe(const Exchange& x, const DescribeGroupsRequest& asked, Error refused) {
     DescribeGroupsResponse out;
     for (const std::string& group_id : asked.groups) {

@@ -239,6 +239,7 @@ class ClientNetwork {
     c->client = client;
     c->node = broker_of(nodes_[node]);
     c->channel = channel;
+    c->stops = exchanges_.stops[c->node];
     c->deliver = [this, node, channel](uint64_t number, std::string body) { take(node, channel, number, body); };
     c->broken = [this, node, channel] { lose(node, channel, ERR_TRANSPORT, "connection lost", true); };
     link.connection = c;

@@ -77,6 +77,7 @@ class Cluster {
   }
   void stop_broker(int32_t id, int64_t for_ms) {
     topics.broker(id)->up = false;
+    exchanges.stops[id] += 1;
     world.trace("cluster: broker %d stops", id);
     fetches.broker_stopped(id);
     for (ClientNetwork* c : clients) c->broker_stopped(id);

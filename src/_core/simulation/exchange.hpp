@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -29,6 +30,7 @@ struct Connection {
   int32_t client = 0;
   int32_t node = 0;
   int32_t channel = 0;
+  uint64_t stops = 0;          // of the broker, when the connection was made
   bool alive = true;
   bool busy = false;           // a request is being served (or is parked)
   bool swallowed = false;      // from here on the client receives nothing
@@ -59,10 +61,12 @@ class Exchanges {
  public:
   explicit Exchanges(World& world) : world_(world) {}
   std::function<bool(int32_t node)> is_up;
+  std::map<int32_t, uint64_t> stops;  // how often each broker has stopped
   std::function<void(const Exchange&, const std::string& body)> serve;
 
   void arrive(const ConnectionPtr& c, Arrived request) {
-    if (!is_up(c->node)) return;
+    // A broker that is back reads nothing from the connections before it stopped.
+    if (!is_up(c->node) || c->stops != stops[c->node]) return;
     // The broker may or may not read the remaining data of a dead connection.
     if (!c->alive && !world_.chance.happens(0.5)) return;
     c->waiting.push_back(std::move(request));

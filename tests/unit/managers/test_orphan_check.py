@@ -55,7 +55,8 @@ class Static(GroupLoop):
             "error_code": error, "error_message": None, "group_id": "g", "group_state": state,
             "protocol_type": "consumer", "protocol_data": COOPERATIVE, "authorized_operations": 0, "members": [{
                 "member_id": name, "group_instance_id": None, "client_id": "", "client_host": "",
-                "member_metadata": subscription_bytes(*topics), "member_assignment": assignment_bytes(assigned), **member}
+                "member_metadata": subscription_bytes(*topics), "member_assignment": assignment_bytes(assigned),
+                **member}
                 for name, (topics, assigned) in members.items()]}]})
 
     def beats(self, times: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 from consumer_group_loop import ALL_FIELDS, INTERVAL_MS, Member, T, carried
 
 LOADING, UNKNOWN_MEMBER, FENCED_INSTANCE, FENCED_EPOCH, UNRELEASED = 14, 25, 82, 110, 111
+MAX_POLL_EXCEEDED = -147
 LEFT_FOR_A_WHILE = -2
 
 
@@ -106,6 +107,27 @@ def test_an_id_in_use_is_fatal_to_the_first_join_after_a_leave(member):
     member.settle()
     member.refuse(member.beat(), UNRELEASED)
     is_fatal(member)
+
+
+def test_a_late_answer_to_a_leave_says_nothing_of_the_join_after_it():
+    """No call waits for the leave of a member whose application is too slow: the next join may follow it at once."""
+    member = Member(group_instance_id="me", max_poll_interval_ms=6000)
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat())
+    member.advance(1001)
+    leave = member.beat()
+    assert leave["body"]["member_epoch"] == LEFT_FOR_A_WHILE
+    assert member.errors_reported() == [MAX_POLL_EXCEEDED]
+    for _ in range(2):
+        member.reconcile()
+        member.advance(200)
+    (join,) = [beat for beat in member.beats() if beat["id"] != leave["id"]]
+    assert join["body"]["member_epoch"] == 0
+    member.reply(leave, LEFT_FOR_A_WHILE)
+    member.fail(join)
+    member.refuse(again(member), UNRELEASED)
+    assert member.beat()["body"]["member_epoch"] == LEFT_FOR_A_WHILE
 
 
 @pytest.mark.parametrize("ends", [Member.fail, lambda member, release: member.refuse(release, LOADING)])
