@@ -157,6 +157,10 @@ BUGS = (
         "        if self.giving_up is not None:\n", "        if False:\n"),
     Bug("a static member does not release the instance id that it has itself", "managers/consumer_heartbeat_manager",
         "elif code == <int>UNRELEASED_INSTANCE_ID and self.joins > 1:", "elif False:", ("consumer",)),
+    Bug("a late answer to a leave releases the instance id of the join after it", "managers/consumer_heartbeat_manager",
+        "        if self.joins == self.joins_at_end:\n", "        if True:\n",
+        test="tests/unit/managers/test_static_members.py::"
+             "test_a_late_answer_to_a_leave_says_nothing_of_the_join_after_it"),
     Bug("a static member does not begin the rebalance that its former life owed", "managers/classic_group_manager",
         "        if self.orphans.phase == CHECK_FOUND:\n", "        if False:\n", ("classic",)),
     Bug("a JoinGroup stays at a former coordinator", "managers/classic_group_manager",
