@@ -31,7 +31,8 @@ NO_ANSWER = frozenset((
     KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._UNKNOWN_BROKER, KafkaError._WAIT_COORD,
     KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.REQUEST_TIMED_OUT))
-LEFT = r"client {client}: LeaveGroup v|group: client {client} leaves \("
+ASKED_TO_LEAVE = "client {client}: LeaveGroup v"        # classic; the coordinator reads it later
+LEFT = "group: client {client} leaves ("                # KIP-848
 REFUSED = r"group: commit of client {client} \((.*), epoch .*\) is refused: (22|25|27|82|110|113)$"  # as BY_COORDINATOR
 REMOVED = re.compile(r"group: (\S+) is not a member any more$")
 
@@ -160,22 +161,24 @@ class CommitFailures:
 def condemned(suspects: list[Suspect], lines: list[str]) -> str:
     """The first failure that the trace of a history shows to follow from the member's leave, or an empty text.
 
-    The coordinator refused the commit after the member's own leave had been sent: it did not wait for the commit. A
-    member that the coordinator had removed before had no commit to wait for.
+    The coordinator refused the commit because it had dealt with the member's own leave: the leave did not wait for the
+    commit. A member that the coordinator had removed before had no commit to wait for.
     """
     for suspect in suspects:
-        left = re.compile(LEFT.format(client=suspect.member.number))
+        asked = ASKED_TO_LEAVE.format(client=suspect.member.number)
+        left = LEFT.format(client=suspect.member.number)
         refused = re.compile(REFUSED.format(client=suspect.member.number))
-        has_left = False
-        removed: set[str] = set()  # before it left
+        asks = has_left = False
+        before: set[str] = set()   # removed before it asked to leave
+        by_leave: set[str] = set()
         for line in lines:
             if not suspect.leaving_ms <= _time_ms(line) <= suspect.failed_ms:
                 continue
-            has_left = has_left or left.search(line) is not None
+            asks, has_left = asks or asked in line, has_left or left in line
             gone, refusal = REMOVED.search(line), refused.search(line)
-            if gone and not has_left:
-                removed.add(gone[1])
-            if has_left and refusal and refusal[1] not in removed:
+            if gone:
+                (by_leave if asks else before).add(gone[1])
+            if refusal and (refusal[1] in by_leave or has_left and refusal[1] not in before):
                 return f"{suspect.text}: {line.strip()}, after its leave"
     return ""
 

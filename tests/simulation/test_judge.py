@@ -17,16 +17,22 @@ from .words import LastWords
 TRIMMED_SEEDS = range(50)
 SUSPECT = Suspect(SimpleNamespace(number=1), 1000_000, 1009_000, "the commit failed")
 LEAVES = "1002.000 client 1: LeaveGroup v5 to 1/2"
+LEAVES_BY_HEARTBEAT = "1002.000 group: client 1 leaves (-1)"
 REMOVED = "1001.000 group: member-1 is not a member any more"
 REMOVED_BY_ITS_LEAVE = "1002.001 group: member-1 is not a member any more"
 ANOTHER_REMOVED = "1001.000 group: member-11 is not a member any more"
 REFUSED = "1003.000 group: commit of client 1 (member-1, epoch 2) is refused: 25"
+REFUSED_AS_A_MEMBER = "1002.001 group: commit of client 1 (member-1, epoch 2) is refused: 22"
 
 
 @pytest.mark.parametrize("lines, is_condemned", [
     ([LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True),
-    ([ANOTHER_REMOVED, LEAVES, REFUSED], True),
+    ([ANOTHER_REMOVED, LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True),
+    ([LEAVES_BY_HEARTBEAT, REFUSED], True),
+    ([REMOVED, LEAVES_BY_HEARTBEAT, REFUSED], False),
     ([REMOVED, LEAVES, REFUSED], False),
+    # The coordinator has forgotten the generation; the commit came before the leave, on one connection.
+    ([LEAVES, REFUSED_AS_A_MEMBER, REMOVED_BY_ITS_LEAVE], False),
     ([REMOVED, REFUSED], False),
 ])
 def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines, is_condemned):
