@@ -1,7 +1,6 @@
 # ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat and LeaveGroup of the classic protocol. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.events.assignor_call cimport TopicPartitions
 from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
@@ -33,7 +32,6 @@ cdef enum JoinPhase:
 cdef class ClassicGroupManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
     cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef BackoffConfig* backoff                  # thread: N
     cdef MembershipManager membership            # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N

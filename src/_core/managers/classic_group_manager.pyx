@@ -48,7 +48,7 @@ from kconsumer._core.base.error_codes cimport (
     UNSUPPORTED_VERSION,
 )
 from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_INTR, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.base.status cimport ERR_INTR, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.events.assignor_call cimport AssignorCall, GroupMember
 from kconsumer._core.managers.application_assignors cimport CALL_ANSWERED, CALL_FAILED, CALL_NONE
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
@@ -382,13 +382,9 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
                         int64_t now_ms) noexcept nogil:
         """Whether the response is readable; if not, end the connection and the request."""
-        if reader.ok():
-            if throttle_time_ms > 0:
-                self.delegate.network.throttle(response.node_id, response.channel, throttle_time_ms, now_ms)
+        if self.readable(reader.status(), response, throttle_time_ms, b"GROUP", now_ms):
             return True
-        self.background.log.push(3, b"GROUP", reader.status().detail)
-        self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
-        self.on_failure(request, Status(<int>ERR_BAD_MSG, reader.status().detail), now_ms)
+        self.on_failure(request, reader.status(), now_ms)
         return False
 
     cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:

@@ -513,14 +513,10 @@ cdef class CommitRequestManager(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef size_t t, i
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"COMMIT", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"COMMIT", now_ms):
             self._answer_rest(<int>ERR_BAD_MSG, now_ms)
             return
         self.shared.commits.add(self.delegate.clock.now_us() - self.sent_us)
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
             if response.version > BY_NAME_VERSION:
                 message.topics[t].name = self.sent.names[message.topics[t].topic_id]

@@ -2,7 +2,6 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport FetchCommittedEvent
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.commit_context cimport AskedCommitted, QueuedQuestion, SentFetch
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
@@ -29,7 +28,6 @@ cdef struct CommittedAnswer:
 cdef class CommittedRequestManager(RequestManager):
     cdef GroupConfig* config                          # thread: N (written before it starts)
     cdef Membership* membership                       # thread: N (MembershipManager writes it)
-    cdef BackgroundEventQueue* background             # thread: N (shared inside)
     cdef BackoffConfig* backoff                       # thread: N
     cdef FetchPositions positions                     # thread: N
     cdef CoordinatorRequestManager coordinator        # thread: N

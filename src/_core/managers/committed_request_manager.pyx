@@ -253,13 +253,9 @@ cdef class CommittedRequestManager(RequestManager):
         if it == self.sent.end():
             return
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"OFFSET", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"OFFSET", now_ms):
             self._end(request.cookie, Status(<int>ERR_BAD_MSG), -1, now_ms)
             return
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if response.version < GROUPS_VERSION:
             if message.error_code == 0:
                 self._read_topics(dereference(it).second, message, response.node_id, now_ms)

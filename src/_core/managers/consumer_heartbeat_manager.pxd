@@ -1,7 +1,6 @@
 # ConsumerHeartbeatManager: this member under group.protocol=consumer (ConsumerGroupHeartbeat, KIP-848). thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.membership_manager cimport MembershipManager
@@ -23,7 +22,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
     cdef Membership* membership                  # thread: N (MembershipManager writes it)
     cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef BackoffConfig* backoff                  # thread: N
     cdef Jitter jitter                           # thread: N
     cdef FetchPositions positions                # thread: N (the cluster cache)

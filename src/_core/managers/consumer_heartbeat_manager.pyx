@@ -459,13 +459,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self._on_lookup(reader, request, response, now_ms)
             return
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"HEARTBEAT", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"HEARTBEAT", now_ms):
             self.on_failure(request, reader.status(), now_ms)
             return
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if request.kind == KIND_LEAVE:
             if request.cookie == self.leave_cookie:
                 self._take_release(message.error_code)
@@ -742,13 +738,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef MetadataResponse message
         cdef size_t i
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"METADATA", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"METADATA", now_ms):
             self.on_failure(request, reader.status(), now_ms)
             return
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         for i in range(message.topics.size()):
             if self.assigned.count(message.topics[i].topic_id) == 0:
                 continue

@@ -1,7 +1,6 @@
 # CoordinatorRequestManager: finds the broker that coordinates the group. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.request cimport Request, Response
@@ -13,7 +12,6 @@ from kconsumer._core.state.metadata cimport ClusterCache
 cdef class CoordinatorRequestManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
     cdef ClusterCache* cluster                   # thread: N (FetchPositions.cluster; an unknown node is added)
-    cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef BackoffConfig* backoff                  # thread: N
     cdef Jitter jitter                           # thread: N
     cdef RequestState state                      # thread: N

@@ -103,13 +103,10 @@ cdef class CoordinatorRequestManager(RequestManager):
         cdef size_t i
         message.decode(reader, response.version)
         # In an error, librdkafka's mock cluster sends a null host, which no version allows. Handle the error first.
-        if not reader.ok() and (response.version >= 4 or message.error_code == 0):
-            self.background.log.push(3, b"COORDINATOR", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        if ((reader.ok() or response.version >= 4 or message.error_code == 0)
+                and not self.readable(reader.status(), response, message.throttle_time_ms, b"COORDINATOR", now_ms)):
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             return
-        if reader.ok() and message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if response.version < 4:
             found.node_id = message.node_id
             found.host = message.host

@@ -1,7 +1,6 @@
 # FetchSender: fetches partitions from their brokers, in incremental fetch sessions. thread: N.
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_errors cimport FetchErrors
 from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, SessionPartition
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -25,7 +24,6 @@ cdef class FetchSender(RequestManager):
     cdef FetchPositions positions                        # thread: N
     cdef MetadataRequestManager metadata                 # thread: N
     cdef FetchErrors errors                              # thread: N
-    cdef BackgroundEventQueue* background                # thread: N
     cdef FetchConfig* config                             # thread: N
     cdef FetchCounters* counters                         # thread: N (atomics)
     cdef BlockPool* pool                                 # thread: N (shared inside)
@@ -63,7 +61,7 @@ cdef class FetchSender(RequestManager):
     cdef void _ended(self, FetchSession* session) noexcept nogil
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
-    cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
+    cdef void _report_throttle(self, int32_t node_id, int32_t throttle_ms) noexcept nogil
     cdef void _on_topic(self, FetchSession* session, FetchResponse& message,
                         FetchResponse_FetchableTopicResponse& topic, Response* response, int64_t now_ms) noexcept nogil
     cdef void _on_partition(self, FetchSession* session, FetchResponse& message, SessionPartition* entry,

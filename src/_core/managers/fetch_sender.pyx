@@ -507,13 +507,11 @@ cdef class FetchSender(RequestManager):
             session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
         self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"FETCH", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, CHANNEL_FETCH, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"FETCH", now_ms):
             self._session_failed(session, now_ms)
             return
         if message.throttle_time_ms > 0:
-            self._throttled(response.node_id, message.throttle_time_ms, now_ms)
+            self._report_throttle(response.node_id, message.throttle_time_ms)
         if message.error_code != 0:
             if message.error_code == <int>FETCH_SESSION_ID_NOT_FOUND:
                 session.session_id = 0
@@ -555,9 +553,8 @@ cdef class FetchSender(RequestManager):
         else:
             session.epoch += 1
 
-    cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+    cdef void _report_throttle(self, int32_t node_id, int32_t throttle_ms) noexcept nogil:
         cdef BackgroundEvent event
-        self.delegate.network.throttle(node_id, CHANNEL_FETCH, throttle_ms, now_ms)
         event.type = BACKGROUND_THROTTLE
         event.broker_id = node_id
         event.number = throttle_ms

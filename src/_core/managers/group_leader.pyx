@@ -130,21 +130,15 @@ cdef class GroupLeader:
             self.members.push_back(member)
         sort_unique(wanted)
         self.leading = True
-        self.membership.hold_topics(self.topics, wanted)
-        # The metadata of topics that were of no interest before may be out of date.
-        self.fresh_from = self.membership.metadata.updates + (1 if self.positions.interest_changed else 0)
+        self.fresh_from = self.membership.hold_topics(self.topics, wanted)
         return Status()
 
     cdef bint ready(self) noexcept nogil:
-        cdef size_t i
         if self._in_leave_callback():
             # The present owners are known without metadata.
             return True
-        if self.membership.metadata.updates < self.fresh_from:
+        if not self.membership.knows_topics(self.topics, self.fresh_from):
             return False
-        for i in range(self.topics.size()):
-            if self.positions.cluster.topic(self.topics[i]) == NULL:
-                return False
         if not self.by_application or self.skip_assignment:
             return True
         if self.application.state == CALL_NONE:

@@ -44,11 +44,6 @@ struct GroupOwners {
     return Status();
   }
 
-  // Whether the metadata of every topic is known. A topic that does not exist is known, too.
-  bool are_known(ClusterCache& cluster) const {
-    return std::all_of(topics.begin(), topics.end(), [&](const std::string& t) { return cluster.topic(t) != nullptr; });
-  }
-
   // Whether a partition of the topics has no owner. `first` is the first such partition.
   bool find_orphan(ClusterCache& cluster, TopicPartition& first) const {
     for (const std::string& name : topics) {

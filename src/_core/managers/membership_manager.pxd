@@ -112,8 +112,11 @@ cdef class MembershipManager:
     # Consumer protocol: the coordinator cannot match patterns (v0); from now on the client matches them (as classic).
     cdef void match_here(self, int64_t now_ms) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil
-    # Register interest in the topics of `wanted` (sorted) in place of `held`, and store them in `held`.
-    cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil
+    # Register interest in the topics of `wanted` (sorted) in place of `held`, and store them in `held`. Returns from
+    # which update on (MetadataRequestManager.updates) their metadata is not out of date.
+    cdef uint64_t hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil
+    # Whether that update was made, and every topic is known. A topic that does not exist is known, too.
+    cdef bint knows_topics(self, const vector[string]& held, uint64_t fresh_from) noexcept nogil
     # private
     cdef void _set_subscription(self, vector[string]& topics, vector[string]& patterns, int64_t now_ms) noexcept nogil
     cdef void _take_metadata(self) noexcept nogil

@@ -138,7 +138,7 @@ cdef class MembershipManager:
         self.matches_here = True
         self._set_subscription(topics, patterns, now_ms)
 
-    cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil:
+    cdef uint64_t hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil:
         cdef vector[string] before
         cdef size_t i
         for i in range(wanted.size()):
@@ -147,6 +147,17 @@ cdef class MembershipManager:
         held = wanted
         for i in range(before.size()):
             self.positions.drop_interest(before[i])
+        # The metadata of topics that were of no interest before may be out of date.
+        return self.metadata.updates + (1 if self.positions.interest_changed else 0)
+
+    cdef bint knows_topics(self, const vector[string]& held, uint64_t fresh_from) noexcept nogil:
+        cdef size_t i
+        if self.metadata.updates < fresh_from:
+            return False
+        for i in range(held.size()):
+            if self.positions.cluster.topic(held.at(i)) == NULL:
+                return False
+        return True
 
     cdef void _take_metadata(self) noexcept nogil:
         """Match the patterns again with the changed cluster cache.

@@ -2,7 +2,6 @@
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport TopicMetadataEvent
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.network cimport NodeLoss
@@ -19,7 +18,6 @@ from kconsumer._core.state.metadata cimport TopicEntry
 
 cdef class MetadataRequestManager(RequestManager):
     cdef FetchPositions positions                              # thread: N
-    cdef BackgroundEventQueue* background                      # thread: N
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
     cdef RequestState state                                    # thread: N (of the assignment's topics)
@@ -80,7 +78,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _forget_unnamed(self) noexcept nogil
     cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found,
                                   TopicEntry* known) noexcept nogil
-    cdef void _refuse_response(self, const Status& why, Request* request, Response* response,
+    cdef void _refuse_response(self, const Status& why, Request* request, int32_t node_id,
                                int64_t now_ms) noexcept nogil
     cdef Status _too_late(self) noexcept nogil
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil

@@ -449,11 +449,9 @@ cdef class MetadataRequestManager(RequestManager):
         self.large_response = response.length > LARGE_RESPONSE
         message.decode(reader, response.version)
         why = check(message) if reader.ok() else reader.status()
-        if not why.ok():
-            self._refuse_response(why, request, response, now_ms)
+        if not self.readable(why, response, message.throttle_time_ms, b"METADATA", now_ms):
+            self._refuse_response(why, request, response.node_id, now_ms)
             return
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
             self._rebootstrap(now_ms, b"a broker requires it")
             self._failed(request, now_ms)
@@ -486,17 +484,15 @@ cdef class MetadataRequestManager(RequestManager):
                 event.complete(Status())
                 event.release()
 
-    cdef void _refuse_response(self, const Status& why, Request* request, Response* response,
+    cdef void _refuse_response(self, const Status& why, Request* request, int32_t node_id,
                                int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event
-        self.background.log.push(3, b"METADATA", why.detail)
         if self.unusable.ok():
             event.type = BACKGROUND_ERROR
             event.status = why
-            event.broker_id = response.node_id
+            event.broker_id = node_id
             self.background.add(event)
         self.unusable = why
-        self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
         self._failed(request, now_ms)
 
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:

@@ -1,7 +1,6 @@
 # ListOffsets and OffsetForLeaderEpoch: resets, validations, and questions of the application. thread: N.
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.events.application_event cimport ListOffsetsEvent
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
@@ -40,7 +39,6 @@ cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:
 cdef class OffsetsRequestManager(RequestManager):
     cdef FetchPositions positions                              # thread: N
     cdef MetadataRequestManager metadata                       # thread: N
-    cdef BackgroundEventQueue* background                      # thread: N
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
     cdef unordered_map[uint64_t, OffsetsContext] contexts      # thread: N (by cookie)
@@ -72,14 +70,14 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil
     cdef void _retry(self, AskedPartition* asked, int64_t now_ms) noexcept nogil
     cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
-    cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+    cdef void _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                           int64_t now_ms) noexcept nogil
     cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
                         int64_t now_ms) noexcept nogil
     cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
                         ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
-    cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+    cdef void _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                               int64_t now_ms) noexcept nogil
     cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
                              int64_t now_ms) noexcept nogil

@@ -416,17 +416,13 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef Reader reader = Reader(response.body, response.length)
-        cdef bint understood
         it = self.contexts.find(request.cookie)
         if it == self.contexts.end():
             return
         if request.kind == KIND_VALIDATE:
-            understood = self._on_end_offsets(reader, response, dereference(it).second, now_ms)
+            self._on_end_offsets(reader, response, dereference(it).second, now_ms)
         else:
-            understood = self._on_offsets(reader, response, dereference(it).second, now_ms)
-        if not understood:
-            self.background.log.push(3, b"OFFSET", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self._on_offsets(reader, response, dereference(it).second, now_ms)
         # Ask again for partitions that the response did not name.
         self._retry_unanswered(dereference(it).second, now_ms)
         release_context(dereference(it).second)
@@ -451,17 +447,15 @@ cdef class OffsetsRequestManager(RequestManager):
         if context.event != NULL and not context.event.done():
             self._finish(context.event)
 
-    cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+    cdef void _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                           int64_t now_ms) noexcept nogil:
         cdef ListOffsetsResponse message
         cdef ListOffsetsResponse_ListOffsetsPartitionResponse* found
         cdef AskedPartition* asked
         cdef size_t t, i
         message.decode(reader, response.version)
-        if not reader.ok():
-            return False
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"OFFSET", now_ms):
+            return
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 found = &message.topics[t].partitions[i]
@@ -473,7 +467,6 @@ cdef class OffsetsRequestManager(RequestManager):
                     self._on_reset(asked, found, now_ms)
                 else:
                     self._on_query(context.event, asked, found, now_ms)
-        return True
 
     cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
                         int64_t now_ms) noexcept nogil:
@@ -528,15 +521,13 @@ cdef class OffsetsRequestManager(RequestManager):
         query.answered = True
         self.questions.on_success()
 
-    cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+    cdef void _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                               int64_t now_ms) noexcept nogil:
         cdef OffsetForLeaderEpochResponse message
         cdef size_t t, i
         message.decode(reader, response.version)
-        if not reader.ok():
-            return False
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"OFFSET", now_ms):
+            return
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
                 it = context.places.find(partition_key(message.topics[t].topic,
@@ -544,7 +535,6 @@ cdef class OffsetsRequestManager(RequestManager):
                 if it != context.places.end():
                     self._on_end_offset(&context.partitions[dereference(it).second],
                                         &message.topics[t].partitions[i], now_ms)
-        return True
 
     cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
                              int64_t now_ms) noexcept nogil:

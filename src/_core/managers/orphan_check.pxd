@@ -1,7 +1,6 @@
 # OrphanCheck: whether a static member that takes the place of its former life must begin a rebalance. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.membership_manager cimport MembershipManager
@@ -18,7 +17,6 @@ cdef extern from "managers/group_owners.hpp" namespace "kc" nogil:
         GroupOwners()
         vector[string] topics
         Status read(const DescribeGroupsResponse_DescribedGroup& group)
-        bint are_known(ClusterCache& cluster)
         bint find_orphan(ClusterCache& cluster, TopicPartition& first)
 
 
@@ -31,7 +29,6 @@ cdef enum OrphanCheckPhase:
 
 cdef class OrphanCheck(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef BackoffConfig* backoff                  # thread: N
     cdef MembershipManager membership            # thread: N (for metadata of the group's topics)
     cdef CoordinatorRequestManager coordinator   # thread: N
@@ -50,7 +47,6 @@ cdef class OrphanCheck(RequestManager):
     cdef void drop(self) noexcept nogil
     # private
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
-    cdef void _later(self, int64_t now_ms) noexcept nogil
     cdef void _take(self, DescribeGroupsResponse_DescribedGroup& group, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef void _give_up(self, const string& why) noexcept nogil
     cdef void _look(self) noexcept nogil

@@ -27,7 +27,7 @@ from kconsumer._core.base.error_codes cimport (
     NOT_COORDINATOR,
 )
 from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.managers.classic_group_names cimport classic_error
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf
 from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsRequest, DescribeGroupsResponse
@@ -84,13 +84,9 @@ cdef class OrphanCheck(RequestManager):
         cdef DescribeGroupsResponse message
         cdef Reader reader = Reader(response.body, response.length)
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"GROUP", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
-            self.on_failure(request, Status(<int>ERR_BAD_MSG, reader.status().detail), now_ms)
+        if not self.readable(reader.status(), response, message.throttle_time_ms, b"GROUP", now_ms):
+            self.on_failure(request, reader.status(), now_ms)
             return
-        if message.throttle_time_ms > 0:
-            self.delegate.network.throttle(response.node_id, response.channel, message.throttle_time_ms, now_ms)
         if request.cookie != self.round:
             return
         if message.groups.size() == 1:
@@ -105,20 +101,16 @@ cdef class OrphanCheck(RequestManager):
             self._give_up(status.detail)
             return
         self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
-        self._later(now_ms)
-
-    cdef void _later(self, int64_t now_ms) noexcept nogil:
         self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void _take(self, DescribeGroupsResponse_DescribedGroup& group, int32_t node_id, int64_t now_ms) noexcept nogil:
         cdef int32_t code = group.error_code
         cdef Status status
-        if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE:
+        cdef bint moved = code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
+        if moved:
             self.coordinator.mark_unknown(node_id, classic_error(code), now_ms)
-            self._later(now_ms)
-            return
-        if code == <int>COORDINATOR_LOAD_IN_PROGRESS:
-            self._later(now_ms)
+        if moved or code == <int>COORDINATOR_LOAD_IN_PROGRESS:
+            self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)
             return
         if code != 0:
             self._give_up(string(classic_error(code)))
@@ -132,9 +124,7 @@ cdef class OrphanCheck(RequestManager):
             self._give_up(status.detail)
             return
         self.phase = CHECK_METADATA
-        self.membership.hold_topics(self.held, self.owners.topics)
-        # The metadata of topics that were of no interest before may be out of date.
-        self.fresh_from = self.membership.metadata.updates + (1 if self.membership.positions.interest_changed else 0)
+        self.fresh_from = self.membership.hold_topics(self.held, self.owners.topics)
         self._look()
 
     cdef void _give_up(self, const string& why) noexcept nogil:
@@ -144,8 +134,7 @@ cdef class OrphanCheck(RequestManager):
 
     cdef void _look(self) noexcept nogil:
         cdef TopicPartition first
-        if (self.membership.metadata.updates < self.fresh_from
-                or not self.owners.are_known(self.membership.positions.cluster)):
+        if not self.membership.knows_topics(self.held, self.fresh_from):
             return
         if not self.owners.find_orphan(self.membership.positions.cluster, first):
             self.drop()

@@ -14,3 +14,12 @@ cdef class RequestManager(ResponseHandler):
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
         return INT64_MAX
+
+    cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,
+                       int64_t now_ms) noexcept nogil:
+        if decoded.ok():
+            self.delegate.network.throttle(response.node_id, response.channel, throttle_time_ms, now_ms)
+            return True
+        self.background.log.push(3, facility, decoded.detail)
+        self.delegate.network.disconnect(response.node_id, response.channel, now_ms)
+        return False
