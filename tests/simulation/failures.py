@@ -161,8 +161,8 @@ class CommitFailures:
 def condemned(suspects: list[Suspect], lines: list[str]) -> str:
     """The first failure that the trace of a history shows to follow from the member's leave, or an empty text.
 
-    The coordinator refused the commit because it had dealt with the member's own leave: the leave did not wait for the
-    commit. A member that the coordinator had removed before had no commit to wait for.
+    The coordinator refused the commit because the member's own leave was done: the leave did not wait for the commit. A
+    member that the coordinator had removed before had no commit to wait for.
     """
     for suspect in suspects:
         asked = ASKED_TO_LEAVE.format(client=suspect.member.number)
@@ -178,7 +178,7 @@ def condemned(suspects: list[Suspect], lines: list[str]) -> str:
             gone, refusal = REMOVED.search(line), refused.search(line)
             if gone:
                 (by_leave if asks else before).add(gone[1])
-            if refusal and (refusal[1] in by_leave or has_left and refusal[1] not in before):
+            if refusal and (refusal[1] in by_leave or (has_left and refusal[1] not in before)):
                 return f"{suspect.text}: {line.strip()}, after its leave"
     return ""
 
