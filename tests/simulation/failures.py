@@ -57,6 +57,7 @@ class CommitFailures:
     def __init__(self, member: Member) -> None:
         self.member = member
         self.identities: dict[Where, Identity] = {}  # by which each partition was owned last
+        self.owned_ms: dict[Where, int] = {}         # when each partition was assigned last
         self.reborn_ms: dict[Where, int] = {}        # the last on_assign after the coordinator had ended a life
         self.lost_ms: dict[Where, int] = {}          # the last on_lost
         self.to_be_lost: set[Where] = set()          # a commit failed since they are lost; on_lost is still to come
@@ -65,6 +66,7 @@ class CommitFailures:
         self.leaving: set[Identity] = set()          # known to the coordinator when the last leave began
         self.leaving_ms = 0
         self.stood: list[tuple[int, int]] = []       # when its process stood still
+        self.gone: list[tuple[int, int]] = []        # from its leave until it subscribes again
 
     def owns(self, where: Where, identity: Identity) -> None:
         if where in self.to_be_lost:
@@ -72,6 +74,7 @@ class CommitFailures:
         if self.was_removed(where):
             self.reborn_ms[where] = self.member.simulation.now_ms
         self.identities[where] = identity
+        self.owned_ms[where] = self.member.simulation.now_ms
         self.leaving.clear()
         self.is_stale = False
 
@@ -95,20 +98,36 @@ class CommitFailures:
 
     def waited_for_an_assignment(self, since_ms: int) -> bool:
         """Whether the group had no assignment for half of a commit's time, or of the leave that ends it. The reason:
-        the leader's process stood still or crashed, or its application, which has to run the assignor, was away."""
+        the leader's process stood still or crashed, or it has left (a static member keeps its place), or its
+        application, which has to run the assignor, was away."""
         now_ms, most_ms = self.member.simulation.now_ms, self.member.history.commit_ms
-        ended_ms = since_ms + most_ms  # the application may hear of it later
+        ended_ms = min(since_ms + most_ms, now_ms)  # the application may hear of it later
         return (self._had_no_assignment(max(since_ms, self.leaving_ms, now_ms - most_ms), now_ms)
-                or (ended_ms < self.leaving_ms and self._had_no_assignment(since_ms, ended_ms)))
+                or self._had_no_assignment(since_ms, ended_ms))
 
     def _had_no_assignment(self, since_ms: int, now_ms: int) -> bool:
         history = self.member.history
         waited_ms = 0
         for begin, end, client in history.cluster.awaited_assignments:
             leader = history.applications[client]
-            for left, back in (*leader.failures.stood, *(leader.away if history.own_assignor else ())):
-                waited_ms += max(0, min(end, back, now_ms) - max(begin, left, since_ms))
+            counted_ms = max(begin, since_ms)
+            away = leader.away if history.own_assignor else ()
+            for left, back in sorted((*leader.failures.stood, *leader.failures.gone, *away)):
+                until_ms = min(end, back, now_ms)
+                waited_ms += max(0, until_ms - max(left, counted_ms))
+                counted_ms = max(counted_ms, until_ms)
         return 2 * waited_ms >= now_ms - since_ms > 0
+
+    def is_held_up(self, error: KafkaError, since_ms: int) -> bool:
+        """The group waited for an assignment, and takes no commit meanwhile. One reason: a static member does not leave
+        the group. One that goes while it leads a rebalance holds up the commits of the others until its session times
+        out, with brokers and clients of every make. A call that waits for such a commit may take longer than
+        max.poll.interval.ms."""
+        if not self.waited_for_an_assignment(since_ms):
+            return False
+        too_slow = self.member.simulation.now_ms - self.member.called_ms >= self.member.history.max_poll_ms
+        return (error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
+                or (too_slow and error.code() == KafkaError._ASSIGNMENT_LOST))
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""
@@ -123,12 +142,24 @@ class CommitFailures:
     def leaves(self) -> None:
         """close() or unsubscribe() begins."""
         self.leaving_ms = self.member.simulation.now_ms
+        if not (self.gone and self.gone[-1][1] == FOREVER_MS):
+            self.gone.append((self.leaving_ms, FOREVER_MS))
         self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
+
+    def is_back(self) -> None:
+        """subscribe() begins."""
+        if self.gone and self.gone[-1][1] == FOREVER_MS:
+            self.gone[-1] = (self.gone[-1][0], self.member.simulation.now_ms)
 
     def was_removed(self, where: Where) -> bool:
         """Whether the coordinator has ended the life in which the partition was owned last."""
         life = self.identities.get(where)
         return life is not None and life not in self.leaving and not self.member.history.lives(*life)
+
+    def was_forgotten(self, which: list[Where]) -> bool:
+        """Whether the coordinator may not know a generation in which the member owned one of the partitions."""
+        began_ms = min((self.owned_ms[where] for where in which if where in self.owned_ms), default=0)
+        return any(ms >= began_ms for ms in self.member.history.cluster.forgot_ms)
 
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
         """Raises Broken unless a broker, the network, a leader that does not assign, or a process that stood still
@@ -139,15 +170,16 @@ class CommitFailures:
         failure = f"the commit of {which} failed, and not for a reason of the brokers: {error}"
         identities = {self.identities[where] for where in which if where in self.identities}
         fenced = not any(history.lives(*life) for life in identities)
-        if self.member.is_held_up(error):
+        if self.is_held_up(error, since_ms):
             return
-        explained = history.brokers_fail or self.ran_out(since_ms) or self.waited_for_an_assignment(since_ms)
+        explained = (not history.works_since(since_ms) or self.ran_out(since_ms)
+                     or self.waited_for_an_assignment(since_ms))
         expected = () if history.calm else BY_COORDINATOR
         if not (code in NO_ANSWER and explained) and code not in expected:
             raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
             return
-        if fenced or history.coordinator_forgets:
+        if fenced or self.was_forgotten(which):
             if identities & self.leaving:
                 history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, failure))
         else:

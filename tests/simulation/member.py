@@ -50,6 +50,7 @@ class Accepted:
 
     offsets: dict[Where, int]
     since_ms: int
+    read_again: tuple[Where, int] | None = None  # a record before its offsets, which another member has read since
 
 
 class Member(Application):
@@ -171,27 +172,18 @@ class Member(Application):
             self.say(f"commit failed: {e.args[0]}")
             if e.args[0].code() != KafkaError._NO_OFFSET:
                 self.words.forget_all()
-            if not (self.is_assignors(e.args[0]) or not self.history.calm or self.is_held_up(e.args[0])
+            if not (self.is_assignors(e.args[0]) or not self.history.calm
                     or self.failures.waited_for_an_assignment(began_ms)):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
-    def is_held_up(self, error) -> bool:
-        """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of
-        the others until its session times out, with brokers and clients of every make. A call that waits for such a
-        commit may take longer than max.poll.interval.ms."""
-        if not self.history.static:
-            return False
-        too_slow = self.simulation.now_ms - self.called_ms >= self.history.max_poll_ms
-        return (error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
-                or (too_slow and error.code() == KafkaError._ASSIGNMENT_LOST))
-
-    def is_open(self, where: Where, offset: int) -> bool:
-        """Whether a commit beyond a record waits for its on_commit."""
-        return any(accepted.offsets.get(where, -1) > offset for owed in self.accepted.values() for accepted in owed)
+    def open_beyond(self, where: Where, offset: int) -> list[Accepted]:
+        """The commits beyond a record that wait for their on_commit."""
+        return [accepted for owed in self.accepted.values() for accepted in owed
+                if accepted.offsets.get(where, -1) > offset]
 
     def may_be_open(self, where: Where) -> bool:
         """Whether a commit of a partition may wait for its on_commit."""
-        return self.auto_commit or bool(self.unnamed_ms) or self.is_open(where, -1)
+        return self.auto_commit or bool(self.unnamed_ms) or bool(self.open_beyond(where, -1))
 
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
@@ -341,6 +333,7 @@ class Member(Application):
         if self.chance.random() < 0.7 or self.history.ending:
             self.subscription = names
         self.say(f"subscribes to {self.subscription}")
+        self.failures.is_back()
         self.consumer.subscribe(self.subscription, on_assign=self.on_assign, on_revoke=self.on_revoke,
                                 on_lost=self.on_lost)
 
@@ -431,7 +424,7 @@ class Member(Application):
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
         self.failures.loses([(p.topic, p.partition) for p in partitions])
-        if self.history.static and self.failures.is_stale:  # its call waited for a commit that was held up
+        if self.failures.is_stale and self.failures.waited_for_an_assignment(self.called_ms):  # in a call, for a commit
             self.history.held_up([TopicPartition(*where, self.expected[where]) for where in self.positioned()])
         for p in partitions:
             self.words.forget((p.topic, p.partition))
@@ -514,7 +507,7 @@ class Member(Application):
             # That of an automatic commit is not known.
             asked_ms = owed[0].since_ms if owed else self.simulation.now_ms - LATE_COMMIT_MS
             since_ms = min([asked_ms, *self.unnamed_ms[:1]])
-            if self.is_held_up(failed) or self.failures.waited_for_an_assignment(since_ms):
+            if self.failures.waited_for_an_assignment(since_ms):
                 self.history.held_up(partitions)
             self.failures.check(failed, [(p.topic, p.partition) for p in partitions], since_ms)
         if owed:
@@ -523,6 +516,7 @@ class Member(Application):
             # Of two of the same offsets the later one may fail first: it waits while the other is on its way.
             first_ms = owed[0].since_ms  # what is stored of a commit that failed otherwise may be the first one's
             accepted = owed.pop(0 if failed is None else -1)
+            self.check_handover(accepted, error, partitions)
             if self.unnamed_ms:
                 accepted = Accepted(accepted.offsets, min(accepted.since_ms, self.unnamed_ms[0]))
             if error is None and not self.auto_commit:
@@ -537,6 +531,12 @@ class Member(Application):
             raised = CallbackError(f"app {self.number}")
             self.due_error = self.due_error or raised
             raise raised
+
+    def check_handover(self, accepted: Accepted, error, partitions: list[TopicPartition]) -> None:
+        """A commit that is stored was stored before another member read its partition."""
+        for p in partitions if accepted.read_again and error is None else ():
+            if p.error is None and (p.topic, p.partition) == accepted.read_again[0]:
+                raise self.broken(f"{p} is stored, but {accepted.read_again} was read again before")
 
     def stored(self, where: Where, offset: int, time_ms: int) -> None:
         self.stored_at.setdefault(where, []).append((time_ms, offset))
@@ -572,7 +572,7 @@ class Member(Application):
 
         A classic coordinator that takes over may know a former member id of this process instead.
         """
-        if self.history.protocol == "classic" and self.history.coordinator_forgets:
+        if self.cluster.forgot_ms:
             return False
         mine = self.settings.get("group.instance.id")
         return mine == f"instance-{self.number}" and not any(

@@ -11,6 +11,7 @@ from kconsumer import KafkaError
 
 from .failures import FOREVER_MS, CommitFailures, Suspect, condemned
 from .history import History
+from .member import Accepted, Member
 from .reader import Broken
 from .words import LastWords
 
@@ -39,6 +40,7 @@ def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines,
     assert bool(condemned([SUSPECT], lines)) == is_condemned
 
 
+WHERE = ("red", 0)
 ACCEPTED_MS = 1_004_000
 
 
@@ -46,16 +48,16 @@ def spans(*relative):
     return [(ACCEPTED_MS + begin, ACCEPTED_MS + end) for begin, end in relative]
 
 
-def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, waited_ms=6000, leaves_after_ms=-9000,
-                             commit_ms=6000):
-    """A member whose group has waited for an assignment, of another member that was away or stood still."""
-    members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[])),
-               SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood)))]
+def member_of_a_waiting_group(leader, *, away=(), stood=(), gone=(), own_assignor=True, waited_ms=6000,
+                             leaves_after_ms=-9000, commit_ms=6000):
+    """A member whose group has waited for an assignment, of another member that was away, stood still or left."""
+    members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[], gone=[])),
+               SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood), gone=spans(*gone)))]
     waits = [] if leader is None else [(ACCEPTED_MS - 1000, ACCEPTED_MS + 8000, leader)]
     history = SimpleNamespace(own_assignor=own_assignor, applications=members, commit_ms=commit_ms,
                               cluster=SimpleNamespace(awaited_assignments=waits))
     return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms),
-                           leaving_ms=ACCEPTED_MS + leaves_after_ms)
+                           leaving_ms=ACCEPTED_MS + leaves_after_ms, called_ms=ACCEPTED_MS)
 
 
 @pytest.mark.parametrize("member, is_excused", [
@@ -69,6 +71,11 @@ def member_of_a_waiting_group(leader, *, away=(), stood=(), own_assignor=True, w
     (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=9000, leaves_after_ms=8990), True),  # ended before
     (member_of_a_waiting_group(1, away=[(3001, 9000)], waited_ms=9000, leaves_after_ms=8990), False),
     (member_of_a_waiting_group(1, stood=[(-2000, FOREVER_MS)], own_assignor=False), True),  # the leader has crashed
+    (member_of_a_waiting_group(1, gone=[(-2000, FOREVER_MS)], own_assignor=False), True),   # a static leader has left
+    (member_of_a_waiting_group(1, gone=[(-9000, -2000)], own_assignor=False), False),       # and was back
+    (member_of_a_waiting_group(1, stood=[(4000, 9000)], gone=[(4000, 9000)]), False),       # one time, counted once
+    (member_of_a_waiting_group(1, stood=[(-2000, 1500)], gone=[(1000, 3000)]), True),
+    (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=9000, leaves_after_ms=4000), True),  # heard of late
     (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
     (member_of_a_waiting_group(1, away=[(5000, 9000)], commit_ms=1500), True),        # an impatient commit
     (member_of_a_waiting_group(1, away=[(5500, 9000)], commit_ms=1500), False),
@@ -77,6 +84,44 @@ def test_a_commit_may_run_out_of_time_while_the_group_waits_for_its_assignment(m
     failures = CommitFailures(member)
     failures.leaving_ms = member.leaving_ms
     assert failures.waited_for_an_assignment(ACCEPTED_MS) == is_excused
+
+
+@pytest.mark.parametrize("leader, code, max_poll_ms, is_excused", [
+    (1, KafkaError.REBALANCE_IN_PROGRESS, 10_000, True),
+    (None, KafkaError.REBALANCE_IN_PROGRESS, 10_000, False),  # whether the group has static members or not
+    (None, KafkaError._TIMED_OUT, 10_000, False),
+    (1, KafkaError.UNKNOWN_MEMBER_ID, 10_000, False),
+    (1, KafkaError._ASSIGNMENT_LOST, 6000, True),             # the call took longer than max.poll.interval.ms
+    (1, KafkaError._ASSIGNMENT_LOST, 6001, False),
+])
+def test_a_commit_is_held_up_only_while_the_group_waits(leader, code, max_poll_ms, is_excused):
+    member = member_of_a_waiting_group(leader, gone=[(-2000, FOREVER_MS)])
+    member.history.max_poll_ms = max_poll_ms
+    assert CommitFailures(member).is_held_up(KafkaError(code), ACCEPTED_MS) == is_excused
+
+
+@pytest.mark.parametrize("read_again, error, other_error, is_broken", [
+    (None, None, None, False),
+    ((WHERE, 5), None, None, True),
+    ((WHERE, 5), KafkaError(KafkaError._TIMED_OUT), None, False),
+    ((WHERE, 5), None, KafkaError(KafkaError._TIMED_OUT), False),  # of this partition
+    ((("other", 0), 5), None, None, False),
+])
+def test_a_stored_commit_was_stored_before_its_records_are_read_again(read_again, error, other_error, is_broken):
+    member = SimpleNamespace(broken=Broken)
+    stored = SimpleNamespace(topic=WHERE[0], partition=WHERE[1], offset=8, error=other_error)
+    accepted = Accepted({WHERE: 8}, ACCEPTED_MS, read_again)
+    with pytest.raises(Broken, match="was read again before") if is_broken else contextlib.nullcontext():
+        Member.check_handover(member, accepted, error, [stored])
+    Broken.first = None
+
+
+@pytest.mark.parametrize("faults_end, since_ms, works", [(True, 29_999, False), (True, 30_000, True),
+                                                         (False, 90_000, False)])
+def test_faults_explain_a_failure_only_until_they_are_over(faults_end, since_ms, works):
+    history = SimpleNamespace(brokers_fail=True, healthy_since_ms=10_000,
+                              allowed_wait_ms=lambda: 20_000 if faults_end else None)
+    assert History.works_since(history, since_ms) == works
 
 
 def trimmed_history():
@@ -164,7 +209,6 @@ def test_an_exception_of_a_callback_leaves_the_call_of_its_own_application(pair)
     history.wait(outer)  # raised once
 
 
-WHERE = ("red", 0)
 START, INVISIBLE, VISIBLE = 3, 10, 12  # the log's first offset; offsets 10 and 11 are of an aborted transaction
 
 
@@ -249,10 +293,11 @@ def test_a_commit_of_a_life_that_the_coordinator_ended_may_be_open(was_removed, 
 
 def given_to(*lives):
     """The failures of a member that has been given the partition in each of these lives; only the last one lives on."""
-    history = SimpleNamespace(lives=lambda *life: life == lives[-1], brokers_fail=True, calm=False,
-                              coordinator_forgets=False, suspects=[])
+    history = SimpleNamespace(lives=lambda *life: life == lives[-1], works_since=lambda ms: False, calm=False,
+                              suspects=[], commit_ms=6000,
+                              cluster=SimpleNamespace(awaited_assignments=[], forgot_ms=[]))
     member = SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=0), expected={WHERE: 8},
-                             is_held_up=lambda error: False, broken=Broken)
+                             broken=Broken)
     failures = CommitFailures(member)
     for now_ms, life in enumerate(lives):
         member.simulation.now_ms = 1000 * now_ms
@@ -275,6 +320,14 @@ def test_a_refused_commit_of_a_member_that_lives_is_held_against_it():
     failures = given_to(("first", 1), ("first", 1))
     failures.check(FENCED, [WHERE], 500)
     assert failures.to_be_lost == {WHERE}
+
+
+@pytest.mark.parametrize("forgot_ms, is_lost", [(999, True), (1000, False)])
+def test_a_takeover_explains_a_refusal_only_since_the_partition_was_assigned(forgot_ms, is_lost):
+    failures = given_to(("first", 1), ("first", 1))
+    failures.member.history.cluster.forgot_ms.append(forgot_ms)
+    failures.check(FENCED, [WHERE], 1200)
+    assert failures.to_be_lost == ({WHERE} if is_lost else set())
 
 
 def test_after_a_failure_there_is_no_last_word():

@@ -44,6 +44,7 @@ class Group {
   std::map<TopicPartition, CommittedOffset> offsets;
   std::vector<AcceptedCommit> accepted;
   std::vector<AwaitedAssignment> awaited;
+  std::vector<int64_t> forgot_ms;  // when a coordinator took over that does not know the newest state
 
   // NONE, or the reason why this member may not commit.
   virtual Error may_commit(const std::string& member_id, const NullableString& instance_id, int32_t generation,

@@ -85,6 +85,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         map[TopicPartition, CommittedOffset] offsets
         vector[AcceptedCommit] accepted
         vector[AwaitedAssignment] awaited
+        vector[int64_t] forgot_ms
         string owner(const TopicPartition&)
         int32_t incarnation(const string&)
         bint stable()

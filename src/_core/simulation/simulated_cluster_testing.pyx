@@ -220,6 +220,11 @@ cdef class SimulatedCluster:
         return found
 
     @property
+    def forgot_ms(self):
+        """Return when a coordinator took over that did not know the newest state of a classic group."""
+        return list(self.brokers.coordinator.group().forgot_ms)
+
+    @property
     def group(self):
         """Return the coordinator's view of the group in one line."""
         return text_of(self.brokers.coordinator.group().describe())
