@@ -92,6 +92,11 @@ def test_records_written_meanwhile_are_read_by_the_next_stream(cluster, config):
     assert ids(of(growing)) == [1]
 
 
+@pytest.mark.parametrize("timeout", [None, -1])
+def test_a_scan_may_have_no_time_limit(config, timeout):
+    assert ids(of(kconsumer.scan(config, "flights", value=VALUE, timeout=timeout))) == list(range(RECORDS))
+
+
 def test_records_are_in_order_whichever_thread_decodes(config):
     for threads in (1, 3):
         scan = kconsumer.scan(config, "flights", value=VALUE, key=Json({"k": "int32"}), max_records=37, threads=threads,

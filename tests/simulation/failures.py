@@ -87,6 +87,11 @@ class CommitFailures:
         now_ms = self.member.simulation.now_ms
         self.stood.append((now_ms, now_ms + ms))
 
+    def goes_on(self) -> None:
+        """Perhaps later than planned: a call of another application may have kept the simulation."""
+        begin, end = self.stood[-1]
+        self.stood[-1] = (begin, max(end, self.member.simulation.now_ms))
+
     def crashes(self) -> None:
         """The coordinator learns of it when the session times out."""
         self.stood.append((self.member.simulation.now_ms, FOREVER_MS))
@@ -125,9 +130,9 @@ class CommitFailures:
         max.poll.interval.ms."""
         if not self.waited_for_an_assignment(since_ms):
             return False
-        too_slow = self.member.simulation.now_ms - self.member.called_ms >= self.member.history.max_poll_ms
+        too_long = self.member.takes_too_long() or self.member.overran_ms >= since_ms
         return (error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
-                or (too_slow and error.code() == KafkaError._ASSIGNMENT_LOST))
+                or (too_long and error.code() == KafkaError._ASSIGNMENT_LOST))
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""

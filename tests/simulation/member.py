@@ -74,6 +74,7 @@ class Member(Application):
         self.away: list[tuple[int, int]] = []  # in order: when (ms) its application begins no call of an assignor
         self.unsubscribes_next = False
         self.called_ms = 0  # when its latest call that runs callbacks began
+        self.overran_ms = -1  # when a commit that took such a call beyond max.poll.interval.ms ended
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
         self.assignor = None if own is None else own(self)
         if self.assignor is not None:
@@ -175,6 +176,11 @@ class Member(Application):
             if not (self.is_assignors(e.args[0]) or not self.history.calm
                     or self.failures.waited_for_an_assignment(began_ms)):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
+        if self.takes_too_long():
+            self.overran_ms = self.simulation.now_ms
+
+    def takes_too_long(self) -> bool:
+        return self.simulation.now_ms - self.called_ms >= self.history.max_poll_ms
 
     def open_beyond(self, where: Where, offset: int) -> list[Accepted]:
         """The commits beyond a record that wait for their on_commit."""
@@ -276,6 +282,7 @@ class Member(Application):
     def go_on(self) -> None:
         if not self.dead:
             self.say("goes on")
+            self.failures.goes_on()
             self.running = True
             self.simulation.set_running(self.place, True)
             self.next_ms = self.simulation.now_ms
@@ -417,7 +424,7 @@ class Member(Application):
             self.linger("revoke", partitions)
         finally:
             self.words.are_gone()
-            if self.simulation.now_ms - self.called_ms >= self.history.max_poll_ms:
+            if self.takes_too_long():
                 self.words.forget_all()  # it has left the group meanwhile
             self.let_go(partitions)
 

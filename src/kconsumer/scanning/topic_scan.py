@@ -7,6 +7,7 @@ holds more than a few batches.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,7 +39,7 @@ def scan(
     config: Mapping[str, Any], topic: str, *, start: Any = "earliest", end: Any = "latest", value: Any = None,
     key: Any = None, columns: Iterable[str] | None = None, metadata: Iterable[str] = (), flatten: bool = True,
     on_error: Literal["null", "raise"] = "null", partitions: Iterable[int] | None = None, max_records: int = 65_536,
-    timeout: float = 60.0, threads: int | None = None,
+    timeout: float | None = 60.0, threads: int | None = None,
 ) -> TopicScan:
     """Return a range of a topic as a table, for libraries that read Arrow streams.
 
@@ -64,7 +65,7 @@ def scan(
             end; "raise": raise SerializationError.
         partitions: numbers of the partitions to read. Default: all.
         max_records: maximum rows of a batch.
-        timeout: seconds without progress after which reading fails.
+        timeout: seconds without progress after which reading fails; None or negative: no limit.
         threads: number of decoding threads. Default: one less than the CPUs, at most 4. With 1, the reader's thread
             decodes.
 
@@ -98,7 +99,8 @@ def scan(
     made._named = named or frozenset()
     made._decode = {"on_error": on_error, "flatten": flatten, "columns": names, "metadata": tuple(metadata)}
     made._value, made._key = value, key
-    made._max_records, made._timeout = max_records, timeout
+    made._max_records = max_records
+    made._timeout = math.inf if timeout is None or timeout < 0 else timeout
     made._threads = threads or min(_MOST_THREADS, max((os.cpu_count() or 1) - 1, 1))
     return made
 
