@@ -38,9 +38,12 @@ class CellBudget {
   int64_t left_ = 0;   // of the row: its bytes' cells are taken first
 };
 
-// By node: the columns of an entry, itself among them.
+// By node: the columns of an entry, itself among them. Eight bytes of a fixed width are one more.
 inline std::vector<int64_t> cells_by_node(const Plan& plan) {
   std::vector<int64_t> cells(plan.nodes.size(), 1);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (plan.nodes[i].type == VALUE_FIXED) cells[i] += plan.nodes[i].width / 8;
+  }
   for (size_t i = plan.nodes.size(); i-- > 1;) cells[static_cast<size_t>(plan.nodes[i].parent)] += cells[i];
   return cells;
 }

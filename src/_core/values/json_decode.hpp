@@ -8,15 +8,16 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
+#include "values/cell_budget.hpp"
 #include "values/json_fast.hpp"
 #include "values/json_program.hpp"
 #include "values/json_reader.hpp"
+#include "values/map_keys.hpp"
 #include "values/number_text.hpp"
 #include "values/time_text.hpp"
 
@@ -25,7 +26,8 @@ namespace kc {
 class JsonDecoder : private JsonReader {
  public:
   JsonDecoder(const JsonProgram& program, Columnar& out)
-      : program_(program), nodes_(program.plan->nodes.data()), out_(out), follows_(program.plan->nodes.size()) {
+      : program_(program), nodes_(program.plan->nodes.data()), out_(out), follows_(program.plan->nodes.size()),
+        cells_(cells_by_node(*program.plan)), place_(program.plan->nodes.size(), -1) {
     for (size_t i = 0; i < follows_.size(); ++i) {
       const size_t count = program.fields[i].keys.size();
       follows_[i].resize(count + 1);   // initially in schema order; entry 0 is the object's first field
@@ -38,7 +40,8 @@ class JsonDecoder : private JsonReader {
     end_ = end;
     failure_ = &failure;
     depth_ = 0;
-    postponed_.clear();
+    forget(0);
+    budget_.begin_row(end - p);
     p = space(p);
     if (p >= end) return fail(BAD_EMPTY, 0, p) != nullptr;
     p = value(p, 0);
@@ -438,6 +441,7 @@ class JsonDecoder : private JsonReader {
             }
           } else {
             if (__builtin_expect(column(child).length != entry, 0)) {  // a repeated key: the last value counts
+              if (!take(child, p)) return nullptr;
               out_.truncate(child, entry);
               --found;
             }
@@ -464,9 +468,9 @@ class JsonDecoder : private JsonReader {
 
   // Nulls for the fields that the object lacks.
   __attribute__((noinline)) bool fill(int32_t index, int64_t entry, Bytes p, int32_t depth) {
-    for (const Postponed& one : postponed_) {
-      if (one.depth == depth && column(one.child).length == one.entry) return again(one.failure) != nullptr;
-    }
+    size_t own = postponed_.size();  // those of this object are the last ones
+    while (own > 0 && postponed_[own - 1].depth >= depth) --own;
+    if (const Postponed* bad = first_postponed(own)) return again(bad->failure) != nullptr;
     for (int32_t child : nodes_[index].children) {
       if (column(child).length != entry) continue;
       if (!nodes_[child].nullable) return fail(BAD_MISSING, child, p) != nullptr;
@@ -479,20 +483,37 @@ class JsonDecoder : private JsonReader {
   // not JSON at all. `depth` is that of the object.
   __attribute__((noinline)) Bytes postpone(Bytes p, int32_t child, int32_t index, int64_t entry, int32_t depth) {
     if (out_.failure != BUILD_OK) return nullptr;
-    Postponed one{child, depth, entry, *failure_};
+    const Postponed one{child, depth, entry, *failure_};
     forget(depth + 1);
     depth_ = depth;
     *failure_ = RowFailure();
+    if (!budget_.take(cells_[static_cast<size_t>(child)])) return again(one.failure);
     out_.truncate(child, entry);
     p = skip(p, index);
     if (!p) return again(one.failure);
-    postponed_.push_back(one);
+    int32_t& place = place_[static_cast<size_t>(child)];
+    if (place >= 0) {
+      postponed_[static_cast<size_t>(place)] = one;  // the key has come again
+    } else {
+      place = static_cast<int32_t>(postponed_.size());
+      postponed_.push_back(one);
+    }
     return p;
   }
 
   // Drops what was postponed in objects at this depth and below it.
   void forget(int32_t depth) {
-    while (!postponed_.empty() && postponed_.back().depth >= depth) postponed_.pop_back();
+    while (!postponed_.empty() && postponed_.back().depth >= depth) forget_last();
+  }
+
+  void forget_last() {
+    place_[static_cast<size_t>(postponed_.back().child)] = -1;
+    postponed_.pop_back();
+  }
+
+  // Counts an entry of a column, written or taken out. False when the row's bytes do not earn so many.
+  bool take(int32_t index, Bytes p) {
+    return __builtin_expect(budget_.take(cells_[static_cast<size_t>(index)]), 1) || fail(BAD_COUNT, index, p) != nullptr;
   }
 
   Bytes again(const RowFailure& failure) {
@@ -500,12 +521,20 @@ class JsonDecoder : private JsonReader {
     return nullptr;
   }
 
+  // From there on, the first value in the row that still counts.
+  const Postponed* first_postponed(size_t from) {
+    const Postponed* first = nullptr;
+    for (size_t i = from; i < postponed_.size(); ++i) {
+      const Postponed& one = postponed_[i];
+      if (column(one.child).length == one.entry && (!first || one.failure.at < first->failure.at)) first = &one;
+    }
+    return first;
+  }
+
   // Of a row that fails: false, with the first failure that still counts.
   __attribute__((noinline)) bool first_failure() {
-    for (const Postponed& one : postponed_) {
-      if (out_.failure == BUILD_OK && column(one.child).length == one.entry) return again(one.failure) != nullptr;
-    }
-    return false;
+    const Postponed* bad = out_.failure == BUILD_OK ? first_postponed(0) : nullptr;
+    return bad && again(bad->failure) != nullptr;
   }
 
   // A key that is not the expected one, or is long, or has a space after it; p is after its first quote. Its colon is read
@@ -532,6 +561,7 @@ class JsonDecoder : private JsonReader {
       bool more = true;
       while (more) {
         if (p >= end_) return fail(BAD_CUT_OFF, index, end_);
+        if (!take(child, p)) return nullptr;
         p = value(p, child);
         if (!p) return nullptr;
         more = next(p, ']', index);
@@ -553,8 +583,8 @@ class JsonDecoder : private JsonReader {
     std::vector<Postponed> bad;
     p = map_entries(p, index, bad);
     if (!p) return nullptr;
-    std::vector<bool> kept;
-    if (repeated_keys(entries, first, kept)) {
+    const std::vector<bool> kept = last_keys(entries, first);
+    if (!kept.empty()) {
       for (const Postponed& one : bad) {
         if (kept[static_cast<size_t>(one.entry - first)]) return again(one.failure);
       }
@@ -582,6 +612,7 @@ class JsonDecoder : private JsonReader {
     bool more = true;
     while (more) {
       if (p >= end_ || *p != '"') return fail(BAD_SYNTAX, index, p);
+      if (!take(entries, p)) return nullptr;
       if (!out_.reserve(entries) || !out_.reserve(keys)) return nullptr;
       p = text(p, keys);
       if (!p) return nullptr;
@@ -593,7 +624,7 @@ class JsonDecoder : private JsonReader {
         after = postpone(p, items, index, entry, depth);
         if (!after) return bad.empty() ? nullptr : again(bad[0].failure);
         bad.push_back(postponed_.back());
-        postponed_.pop_back();
+        forget_last();
         if (!out_.append_null(items)) return nullptr;
       }
       p = after;
@@ -604,40 +635,13 @@ class JsonDecoder : private JsonReader {
     return p;
   }
 
-  // Whether a key comes again; `kept` then says which entries are the last ones of their keys.
-  bool repeated_keys(int32_t entries, int64_t first, std::vector<bool>& kept) {
+  std::vector<bool> last_keys(int32_t entries, int64_t first) {
     const Column& keys = column(nodes_[entries].children[0]);
-    const int64_t count = keys.length - first;
-    auto key = [&keys](int64_t i) {
+    return last_of_keys(first, keys.length, [&keys](int64_t i) {
       const auto start = static_cast<size_t>(keys.offset_at(i));
       return std::string_view(reinterpret_cast<const char*>(keys.data.data) + start,
                               static_cast<size_t>(keys.offset_at(i + 1)) - start);
-    };
-    bool found = false;
-    auto mark = [&](int64_t i) {
-      if (kept.empty()) kept.assign(static_cast<size_t>(count), true);
-      kept[static_cast<size_t>(i - first)] = false;
-      found = true;
-    };
-    if (count <= 16) {
-      for (int64_t i = first; i < keys.length; ++i) {
-        for (int64_t j = i + 1; j < keys.length; ++j) {
-          if (key(i) == key(j)) {
-            mark(i);
-            break;
-          }
-        }
-      }
-      return found;
-    }
-    std::unordered_map<std::string_view, int64_t> latest;
-    for (int64_t i = first; i < keys.length; ++i) {
-      const auto put = latest.emplace(key(i), i);
-      if (put.second) continue;
-      mark(put.first->second);
-      put.first->second = i;
-    }
-    return found;
+    });
   }
 
   const JsonProgram& program_;
@@ -646,6 +650,9 @@ class JsonDecoder : private JsonReader {
   std::vector<Postponed> postponed_;           // of the open objects
   std::vector<std::vector<int32_t>> follows_;  // by struct: which field comes after which
   GrowingBytes scratch_;
+  const std::vector<int64_t> cells_;           // by node
+  std::vector<int32_t> place_;                 // by node: in postponed_; -1: not there
+  CellBudget budget_;
 };
 
 }  // namespace kc

@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "records/bytes.hpp"
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
 #include "values/cell_budget.hpp"
+#include "values/map_keys.hpp"
 #include "values/proto_program.hpp"
 
 namespace kc {
@@ -637,28 +637,7 @@ class ProtoDecoder {
       return std::string_view(reinterpret_cast<const char*>(keys.values) + i * keys.width,
                               static_cast<size_t>(keys.width));
     };
-    std::vector<bool> kept;
-    auto leave_out = [&](int64_t i) {
-      if (kept.empty()) kept.assign(static_cast<size_t>(count), true);
-      kept[static_cast<size_t>(i - first)] = false;
-    };
-    if (count <= kFewKeys) {
-      for (int64_t i = first; i < first + count; ++i) {
-        for (int64_t j = i + 1; j < first + count; ++j) {
-          if (key(i) != key(j)) continue;
-          leave_out(i);
-          break;
-        }
-      }
-    } else {
-      std::unordered_map<std::string_view, int64_t> latest;
-      for (int64_t i = first; i < first + count; ++i) {
-        const auto put = latest.emplace(key(i), i);
-        if (put.second) continue;
-        leave_out(put.first->second);
-        put.first->second = i;
-      }
-    }
+    const std::vector<bool> kept = last_of_keys(first, first + count, key);
     if (kept.empty()) return true;
     out_.keep_only(entries, first, kept);
     Column& changed = column(map);
@@ -666,8 +645,7 @@ class ProtoDecoder {
     return true;
   }
 
-  static constexpr int64_t kFewKeys = 16;      // compared with each other, without a table
-  static constexpr int64_t kCellsPerKey = 8;   // what its place in a table costs
+  static constexpr int64_t kCellsPerKey = 8;   // what sorting it costs
   const ValueNode* nodes_;
   Columnar& out_;
   const ProtoMessage* messages_ = nullptr;

@@ -35,6 +35,69 @@ def test_repeated_keys_in_nested_maps_cost_no_more_than_their_bytes():
     assert rows == [wanted] * 10 and time.perf_counter() - start < 5
 
 
+def bad_rows(out):
+    return [(e.row, e.reason, e.field) for e in out.errors]
+
+
+@pytest.mark.parametrize(("schema", "text"), [
+    ({"a": "int64", "l": [{"b": "int64"}]}, b'{' + b'"a":"",' * 100_000 + b'"l":[' + b"{}," * 200_000 + b'{}],"a":1}'),
+    ({"a": "int64", "o": {"b": "int64"}}, b'{' + b'"a":"",' * 100_000 + b'"o":{},' * 100_000 + b'"a":1}'),
+], ids=["list", "object"])
+def test_values_of_a_wrong_type_cost_no_more_than_their_bytes(schema, text):
+    start = time.perf_counter()
+    out = Json(schema).decode([text])
+    assert bad_rows(out) == [] and time.perf_counter() - start < 5  # a minute, when each object looks at all of them
+
+
+@pytest.mark.parametrize(("schema", "text", "reason", "field", "position"), [
+    ({"a": "int64"}, '{"a":"x","a":1,"a":true}', "expected int64, found a boolean", "a", 19),
+    ({"a": "int64"}, '{"a":{},"a":[]}', "expected int64, found an array", "a", 12),
+    ({"a": "int64", "b": "int64"}, '{"a":"x","b":"y","a":true}', "expected int64, found a string", "b", 13),
+    ({"a": "int64", "b": "int64"}, '{"a":"x","b":"y","b":1}', "expected int64, found a string", "a", 5),
+    ({"o": {"a": "int64"}}, '{"o":{"a":"x"},"o":{"a":1,"a":[]}}', "expected int64, found an array", "o.a", 30),
+    ([{"a": "int64"}], '[{"a":"x","a":1},{"a":{},"a":true}]', "expected int64, found a boolean", "item.a", 29),
+])
+def test_the_error_is_of_the_first_value_that_counts(schema, text, reason, field, position):
+    out = Json(schema).decode([text.encode()])
+    assert [(e.reason, e.field, e.position) for e in out.errors] == [(reason, field, position)]
+
+
+TOO_MANY = "more items than the bytes can hold"
+WIDE = {f"f{i}": "int64" for i in range(100)}
+
+
+@pytest.mark.parametrize(("schema", "good", "text", "field"), [
+    ({"l": [WIDE]}, b'{"l":[{"f1":7}]}', b'{"l":[' + b"{}," * 2_000_000 + b"{}]}", "l.item"),
+    ({"m": ("map", WIDE)}, b'{"m":{"k":{"f1":7}}}', b'{"m":{' + b'"":{},' * 2_000_000 + b'"":{}}}', "m"),
+    ({"l": ["fixed[16384]"]}, b'{"l":[null]}', b'{"l":[' + b"null," * 200_000 + b"null]}", "l.item"),
+    ({"s": WIDE}, b'{"s":{"f1":7}}', b"{" + b'"s":{},' * 2_000_000 + b'"s":{}}', "s"),
+    ({"s": WIDE}, b'{"s":{"f1":7}}', b"{" + b'"s":{"f1":""},' * 2_000_000 + b'"s":{}}', "s"),
+], ids=["list", "map", "fixed", "repeated", "repeated and wrong"])
+def test_a_few_bytes_cannot_fill_much_memory(schema, good, text, field):
+    """Such a row is a bad one; the others are not."""
+    if isinstance(schema.get("m"), tuple):
+        schema = pa.schema([("m", pa.map_(pa.string(), pa.struct([(name, pa.int64()) for name in WIDE])))])
+    out = Json(schema).decode([good, text, good])
+    (error,) = out.errors
+    assert (error.row, error.field.split(".")[0]) == (1, field.split(".")[0])
+    assert error.reason == TOO_MANY or "found a string" in error.reason
+    rows = pa.array(out).to_pylist()
+    assert rows[0] == rows[2] == pa.array(Json(schema).decode([good])).to_pylist()[0] and rows[1] is None
+
+
+def test_long_lists_of_few_columns_are_no_bad_rows():
+    text = b"[" + b'{"a":1,"b":null},' * 300_000 + b"{}]"
+    assert bad_rows(Json([{"a": "int64", "b": "int64", "c": "string"}]).decode([text] * 3)) == []
+
+
+def test_the_last_of_many_equal_keys_counts():
+    keys = [f"k{n * 7 % 40}" for n in range(200)]
+    text = "{" + ",".join(f'"{key}":{n}' for n, key in enumerate(keys)) + "}"
+    last = {key: n for n, key in enumerate(keys)}
+    ((row,), bad) = rows_of(Json("map<string, int64>"), [text.encode()])
+    assert not bad and row == sorted(last.items(), key=lambda entry: entry[1])
+
+
 @pytest.mark.parametrize(("schema", "text", "wanted"), [
     ({"a": "int64"}, '{"a":"x","a":1}', {"a": 1}),
     ({"a": "int64", "b": "int64"}, '{"a":[{}],"b":2,"a":1}', {"a": 1, "b": 2}),
