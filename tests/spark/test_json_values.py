@@ -134,7 +134,7 @@ BAD: dict[bytes, str] = {
     b'{"t":" \\u00312:00"}': field("t", TIME),
     b'{"t":"2024-01-01 rest"}': field("t", TIME),
     b'{"local":"12:00"}': field("local", TIME),
-    b'{"local":"2024-01-01T00:00:00+02:00"}': field("local", DIGITS),
+    b'{"local":"2024-01-01T00:00:00+02:00"}': field("local", TIME),
     b'{"day":"2024-02-30"}': field("day", TIME),
     b'{"day":"20240101"}': field("day", TIME),
     b'{"day":19000}': field("day", TYPE),

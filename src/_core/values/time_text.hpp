@@ -72,7 +72,7 @@ class TimeText {
       if (bad != BAD_NONE) return bad;
       if (!ended()) {
         if (!offset(shift)) return BAD_TIME;
-        if (!has_zone) return BAD_INEXACT;
+        if (!has_zone) return BAD_TIME;
       }
     }
     const __int128 whole = static_cast<__int128>(days * 86400 - shift) * power(unit) + count;
