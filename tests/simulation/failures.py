@@ -49,6 +49,7 @@ class Suspect:
     leaving_ms: int
     failed_ms: int
     text: str
+    forgotten: bool  # the coordinator may not know the generation: a reason to refuse while it is still a member
 
 
 class CommitFailures:
@@ -106,9 +107,9 @@ class CommitFailures:
         the leader's process stood still or crashed, or it has left (a static member keeps its place), or its
         application, which has to run the assignor, was away."""
         now_ms, most_ms = self.member.simulation.now_ms, self.member.history.commit_ms
-        ended_ms = min(since_ms + most_ms, now_ms)  # the application may hear of it later
+        ended_ms = since_ms + most_ms  # the application may hear of it later
         return (self._had_no_assignment(max(since_ms, self.leaving_ms, now_ms - most_ms), now_ms)
-                or self._had_no_assignment(since_ms, ended_ms))
+                or (ended_ms <= now_ms and self._had_no_assignment(since_ms, ended_ms)))
 
     def _had_no_assignment(self, since_ms: int, now_ms: int) -> bool:
         history = self.member.history
@@ -117,18 +118,19 @@ class CommitFailures:
             leader = history.applications[client]
             counted_ms = max(begin, since_ms)
             away = leader.away if history.own_assignor else ()
-            for left, back in sorted((*leader.failures.stood, *leader.failures.gone, *away)):
+            # Another leader assigns before it leaves.
+            gone = leader.failures.gone if "group.instance.id" in leader.settings else ()
+            for left, back in sorted((*leader.failures.stood, *gone, *away)):
                 until_ms = min(end, back, now_ms)
                 waited_ms += max(0, until_ms - max(left, counted_ms))
                 counted_ms = max(counted_ms, until_ms)
         return 2 * waited_ms >= now_ms - since_ms > 0
 
     def is_held_up(self, error: KafkaError, since_ms: int) -> bool:
-        """The group waited for an assignment, and takes no commit meanwhile. One reason: a static member does not leave
-        the group. One that goes while it leads a rebalance holds up the commits of the others until its session times
-        out, with brokers and clients of every make. A call that waits for such a commit may take longer than
-        max.poll.interval.ms."""
-        if not self.waited_for_an_assignment(since_ms):
+        """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of
+        the others until its session times out, with brokers and clients of every make. A call that waits for such a
+        commit may take longer than max.poll.interval.ms."""
+        if not (self.member.history.static and self.waited_for_an_assignment(since_ms)):
             return False
         too_long = self.member.takes_too_long() or self.member.overran_ms >= since_ms
         return (error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
@@ -184,9 +186,11 @@ class CommitFailures:
             raise self.member.broken(failure)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
             return
-        if fenced or self.was_forgotten(which):
+        forgotten = self.was_forgotten(which)
+        if fenced or forgotten:
             if identities & self.leaving:
-                history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, failure))
+                history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, failure,
+                                                forgotten))
         else:
             # A static member that missed a generation has lost its partitions, but not its place: on_lost says so,
             # unless it has given them up meanwhile (unsubscribe), or the commit is one of an earlier life: its answer
@@ -198,8 +202,9 @@ class CommitFailures:
 def condemned(suspects: list[Suspect], lines: list[str]) -> str:
     """The first failure that the trace of a history shows to follow from the member's leave, or an empty text.
 
-    The coordinator refused the commit because the member's own leave was done: the leave did not wait for the commit. A
-    member that the coordinator had removed before had no commit to wait for.
+    The coordinator refused the commit after the member's own leave was sent: the leave did not wait for the commit. A
+    member that the coordinator had removed before had no commit to wait for. A coordinator that does not know the
+    generation may refuse a commit that went out before the leave.
     """
     for suspect in suspects:
         asked = ASKED_TO_LEAVE.format(client=suspect.member.number)
@@ -215,7 +220,8 @@ def condemned(suspects: list[Suspect], lines: list[str]) -> str:
             gone, refusal = REMOVED.search(line), refused.search(line)
             if gone:
                 (by_leave if asks else before).add(gone[1])
-            if refusal and (refusal[1] in by_leave or (has_left and refusal[1] not in before)):
+            by_its_leave = has_left or (asks and not suspect.forgotten)
+            if refusal and (refusal[1] in by_leave or (by_its_leave and refusal[1] not in before)):
                 return f"{suspect.text}: {line.strip()}, after its leave"
     return ""
 

@@ -254,7 +254,7 @@ class History:
             if not (self.static and waiting):
                 raise application.broken(f"{where} at {offset} is read again after a planned handover")
             for accepted in waiting:
-                accepted.read_again = (where, offset)
+                accepted.read_again[where] = offset
         delivered.add(offset)
 
     def held_up(self, partitions: list[TopicPartition]) -> None:

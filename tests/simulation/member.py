@@ -6,7 +6,7 @@ Threads: the simulation's one. Never: waits; where a call must, simulated time p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
@@ -50,7 +50,7 @@ class Accepted:
 
     offsets: dict[Where, int]
     since_ms: int
-    read_again: tuple[Where, int] | None = None  # a record before its offsets, which another member has read since
+    read_again: dict[Where, int] = field(default_factory=dict)  # records before, which another member has read since
 
 
 class Member(Application):
@@ -541,9 +541,10 @@ class Member(Application):
 
     def check_handover(self, accepted: Accepted, error, partitions: list[TopicPartition]) -> None:
         """A commit that is stored was stored before another member read its partition."""
-        for p in partitions if accepted.read_again and error is None else ():
-            if p.error is None and (p.topic, p.partition) == accepted.read_again[0]:
-                raise self.broken(f"{p} is stored, but {accepted.read_again} was read again before")
+        for p in partitions if error is None else ():
+            again = accepted.read_again.get((p.topic, p.partition))
+            if p.error is None and again is not None:
+                raise self.broken(f"{p} is stored, but {again} was read again before")
 
     def stored(self, where: Where, offset: int, time_ms: int) -> None:
         self.stored_at.setdefault(where, []).append((time_ms, offset))

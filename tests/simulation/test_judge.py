@@ -16,7 +16,7 @@ from .reader import Broken
 from .words import LastWords
 
 TRIMMED_SEEDS = range(50)
-SUSPECT = Suspect(SimpleNamespace(number=1), 1000_000, 1009_000, "the commit failed")
+CLIENT = SimpleNamespace(number=1)
 LEAVES = "1002.000 client 1: LeaveGroup v5 to 1/2"
 LEAVES_BY_HEARTBEAT = "1002.000 group: client 1 leaves (-1)"
 REMOVED = "1001.000 group: member-1 is not a member any more"
@@ -26,18 +26,19 @@ REFUSED = "1003.000 group: commit of client 1 (member-1, epoch 2) is refused: 25
 REFUSED_AS_A_MEMBER = "1002.001 group: commit of client 1 (member-1, epoch 2) is refused: 22"
 
 
-@pytest.mark.parametrize("lines, is_condemned", [
-    ([LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True),
-    ([ANOTHER_REMOVED, LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True),
-    ([LEAVES_BY_HEARTBEAT, REFUSED], True),
-    ([REMOVED, LEAVES_BY_HEARTBEAT, REFUSED], False),
-    ([REMOVED, LEAVES, REFUSED], False),
-    # The coordinator has forgotten the generation; the commit came before the leave, on one connection.
-    ([LEAVES, REFUSED_AS_A_MEMBER, REMOVED_BY_ITS_LEAVE], False),
-    ([REMOVED, REFUSED], False),
+@pytest.mark.parametrize("lines, forgotten, is_condemned", [
+    ([LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], False, True),
+    ([LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], True, True),
+    ([ANOTHER_REMOVED, LEAVES, REMOVED_BY_ITS_LEAVE, REFUSED], False, True),
+    ([LEAVES_BY_HEARTBEAT, REFUSED], False, True),
+    ([REMOVED, LEAVES, REFUSED], False, False),
+    # The commit came before the leave, on one connection. Without it, the commit could be sent again.
+    ([LEAVES, REFUSED_AS_A_MEMBER, REMOVED_BY_ITS_LEAVE], False, True),
+    ([LEAVES, REFUSED_AS_A_MEMBER, REMOVED_BY_ITS_LEAVE], True, False),
+    ([REMOVED, REFUSED], False, False),
 ])
-def test_a_refused_commit_is_held_against_a_leave_that_removed_the_member(lines, is_condemned):
-    assert bool(condemned([SUSPECT], lines)) == is_condemned
+def test_a_refused_commit_is_held_against_a_leave_before_it(lines, forgotten, is_condemned):
+    assert bool(condemned([Suspect(CLIENT, 1000_000, 1009_000, "the commit failed", forgotten)], lines)) == is_condemned
 
 
 WHERE = ("red", 0)
@@ -49,12 +50,14 @@ def spans(*relative):
 
 
 def member_of_a_waiting_group(leader, *, away=(), stood=(), gone=(), own_assignor=True, waited_ms=6000,
-                             leaves_after_ms=-9000, commit_ms=6000):
+                             leaves_after_ms=-9000, commit_ms=6000, static=True):
     """A member whose group has waited for an assignment, of another member that was away, stood still or left."""
-    members = [SimpleNamespace(away=[], failures=SimpleNamespace(stood=[], gone=[])),
-               SimpleNamespace(away=spans(*away), failures=SimpleNamespace(stood=spans(*stood), gone=spans(*gone)))]
+    settings = {"group.instance.id": "instance-1"} if static else {}
+    members = [SimpleNamespace(away=[], settings=settings, failures=SimpleNamespace(stood=[], gone=[])),
+               SimpleNamespace(away=spans(*away), settings=settings,
+                               failures=SimpleNamespace(stood=spans(*stood), gone=spans(*gone)))]
     waits = [] if leader is None else [(ACCEPTED_MS - 1000, ACCEPTED_MS + 8000, leader)]
-    history = SimpleNamespace(own_assignor=own_assignor, applications=members, commit_ms=commit_ms,
+    history = SimpleNamespace(own_assignor=own_assignor, applications=members, commit_ms=commit_ms, static=static,
                               cluster=SimpleNamespace(awaited_assignments=waits))
     return SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=ACCEPTED_MS + waited_ms),
                            leaving_ms=ACCEPTED_MS + leaves_after_ms)
@@ -72,10 +75,12 @@ def member_of_a_waiting_group(leader, *, away=(), stood=(), gone=(), own_assigno
     (member_of_a_waiting_group(1, away=[(3001, 9000)], waited_ms=9000, leaves_after_ms=8990), False),
     (member_of_a_waiting_group(1, stood=[(-2000, FOREVER_MS)], own_assignor=False), True),  # the leader has crashed
     (member_of_a_waiting_group(1, gone=[(-2000, FOREVER_MS)], own_assignor=False), True),   # a static leader has left
+    (member_of_a_waiting_group(1, gone=[(-2000, FOREVER_MS)], static=False), False),        # another assigns before
     (member_of_a_waiting_group(1, gone=[(-9000, -2000)], own_assignor=False), False),       # and was back
     (member_of_a_waiting_group(1, stood=[(4000, 9000)], gone=[(4000, 9000)]), False),       # one time, counted once
     (member_of_a_waiting_group(1, stood=[(-2000, 1500)], gone=[(1000, 3000)]), True),
     (member_of_a_waiting_group(1, away=[(-2000, 9000)], waited_ms=9000, leaves_after_ms=4000), True),  # heard of late
+    (member_of_a_waiting_group(1, away=[(-2000, 3000)], waited_ms=4000, leaves_after_ms=3000), False),  # too early
     (member_of_a_waiting_group(None, away=[(-2000, 9000)]), False),                   # the group has its assignment
     (member_of_a_waiting_group(1, away=[(5000, 9000)], commit_ms=1500), True),        # an impatient commit
     (member_of_a_waiting_group(1, away=[(5500, 9000)], commit_ms=1500), False),
@@ -88,7 +93,7 @@ def test_a_commit_may_run_out_of_time_while_the_group_waits_for_its_assignment(m
 
 @pytest.mark.parametrize("leader, code, too_long, overran_ms, is_excused", [
     (1, KafkaError.REBALANCE_IN_PROGRESS, False, -1, True),
-    (None, KafkaError.REBALANCE_IN_PROGRESS, False, -1, False),  # whether the group has static members or not
+    (None, KafkaError.REBALANCE_IN_PROGRESS, False, -1, False),
     (None, KafkaError._TIMED_OUT, False, -1, False),
     (1, KafkaError.UNKNOWN_MEMBER_ID, False, -1, False),
     (1, KafkaError._ASSIGNMENT_LOST, True, -1, True),            # the call took longer than max.poll.interval.ms
@@ -103,11 +108,11 @@ def test_a_commit_is_held_up_only_while_the_group_waits(leader, code, too_long, 
 
 
 @pytest.mark.parametrize("read_again, error, other_error, is_broken", [
-    (None, None, None, False),
-    ((WHERE, 5), None, None, True),
-    ((WHERE, 5), KafkaError(KafkaError._TIMED_OUT), None, False),
-    ((WHERE, 5), None, KafkaError(KafkaError._TIMED_OUT), False),  # of this partition
-    ((("other", 0), 5), None, None, False),
+    ({}, None, None, False),
+    ({WHERE: 5, ("other", 0): 7}, None, None, True),
+    ({WHERE: 5}, KafkaError(KafkaError._TIMED_OUT), None, False),
+    ({WHERE: 5}, None, KafkaError(KafkaError._TIMED_OUT), False),  # of this partition
+    ({("other", 0): 5}, None, None, False),
 ])
 def test_a_stored_commit_was_stored_before_its_records_are_read_again(read_again, error, other_error, is_broken):
     member = SimpleNamespace(broken=Broken)
@@ -304,7 +309,7 @@ def test_a_commit_of_a_life_that_the_coordinator_ended_may_be_open(was_removed, 
 def given_to(*lives):
     """The failures of a member that has been given the partition in each of these lives; only the last one lives on."""
     history = SimpleNamespace(lives=lambda *life: life == lives[-1], works_since=lambda ms: False, calm=False,
-                              suspects=[], commit_ms=6000,
+                              suspects=[], commit_ms=6000, static=False,
                               cluster=SimpleNamespace(awaited_assignments=[], forgot_ms=[]))
     member = SimpleNamespace(history=history, simulation=SimpleNamespace(now_ms=0), expected={WHERE: 8},
                              broken=Broken)

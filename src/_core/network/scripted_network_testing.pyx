@@ -175,7 +175,9 @@ cdef class ScriptedNetwork(Network):
             self.nodes[self.bootstrap[i].id] = self.bootstrap[i]
 
     cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
-        self.throttled_until_ms[pair[int32_t, int32_t](node_id, <int32_t>channel)] = now_ms + throttle_ms
+        cdef pair[int32_t, int32_t] place = pair[int32_t, int32_t](node_id, <int32_t>channel)
+        if throttle_ms > 0:
+            self.throttled_until_ms[place] = max(self.throttled_until_ms[place], now_ms + throttle_ms)
 
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         self.fail_sent(node_id, <int32_t>channel, ERR_TRANSPORT, string(b"disconnected by the client"))

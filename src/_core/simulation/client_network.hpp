@@ -4,6 +4,7 @@
 // It keeps TCP's guarantees: the requests of a connection arrive in order and at most once, and so do the answers. Only
 // connections break; the broker may or may not have served a request then.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -141,7 +142,11 @@ class ClientNetwork {
     nodes_.clear();
     use_bootstrap();
   }
-  void throttle(int32_t node, int channel, int32_t ms) { throttled_until_ms_[{node, channel}] = world_.now_ms + ms; }
+  void throttle(int32_t node, int channel, int32_t ms) {
+    if (ms <= 0) return;
+    int64_t& until_ms = throttled_until_ms_[{node, channel}];
+    until_ms = std::max(until_ms, world_.now_ms + ms);
+  }
   void disconnect(int32_t node, int channel) { lose(node, channel, ERR_TRANSPORT, "disconnected by the client", false); }
   void renew(int32_t node, int channel) {
     lose(node, channel, ERR_INTR, "given up for another", false);
