@@ -149,14 +149,12 @@ class CommitFailures:
     def leaves(self) -> None:
         """close() or unsubscribe() begins."""
         self.leaving_ms = self.member.simulation.now_ms
-        if not (self.gone and self.gone[-1][1] == FOREVER_MS):
-            self.gone.append((self.leaving_ms, FOREVER_MS))
+        self.gone.append((self.leaving_ms, FOREVER_MS))
         self.leaving = {life for life in set(self.identities.values()) if self.member.history.lives(*life)}
 
     def is_back(self) -> None:
         """subscribe() begins."""
-        if self.gone and self.gone[-1][1] == FOREVER_MS:
-            self.gone[-1] = (self.gone[-1][0], self.member.simulation.now_ms)
+        self.gone = [(begin, min(end, self.member.simulation.now_ms)) for begin, end in self.gone]
 
     def was_removed(self, where: Where) -> bool:
         """Whether the coordinator has ended the life in which the partition was owned last."""

@@ -258,8 +258,8 @@ class History:
         delivered.add(offset)
 
     def held_up(self, partitions: list[TopicPartition]) -> None:
-        """The commit of a handover failed as `CommitFailures.is_held_up` allows: what was read up to there is read
-        again."""
+        """The commit of a handover failed because the group waited for an assignment: what was read up to there is
+        read again."""
         for p in partitions:
             where = (p.topic, p.partition)
             self.held_up_at[where] = max(self.held_up_at.get(where, 0), p.offset)

@@ -592,13 +592,9 @@ class ClassicGroup : public Group {
     logged_.members.clear();
     for (const auto& entry : members_) logged_.members.push_back(*entry.second);
   }
-  bool is_logged() const {
-    return (state_ == STABLE || state_ == EMPTY) && generation_ == logged_.generation &&
-           std::equal(members_.begin(), members_.end(), logged_.members.begin(), logged_.members.end(),
-                      [](const auto& entry, const Member& m) { return entry.first == m.id; });
-  }
   void restore() {
-    if (!is_logged()) forgot_ms.push_back(world_.now_ms);
+    const bool is_logged = state_ == EMPTY && generation_ == logged_.generation && logged_.members.empty();
+    if (!is_logged) forgot_ms.push_back(world_.now_ms);
     generation_ = logged_.generation;
     protocol_ = logged_.protocol;
     leader_ = logged_.leader;

@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "values/column_memory.hpp"
@@ -94,6 +95,11 @@ struct Column {
   int64_t offset_at(int64_t i) const {
     if (is_large) return reinterpret_cast<const int64_t*>(values)[i];
     return reinterpret_cast<const int32_t*>(values)[i];
+  }
+  // Of a column of text: entry i.
+  std::string_view text_at(int64_t i) const {
+    const auto start = static_cast<size_t>(offset_at(i));
+    return {reinterpret_cast<const char*>(data.data) + start, static_cast<size_t>(offset_at(i + 1)) - start};
   }
   void put_offset(int64_t i, int64_t value) {
     if (is_large) {

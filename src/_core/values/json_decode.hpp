@@ -583,7 +583,8 @@ class JsonDecoder : private JsonReader {
     std::vector<Postponed> bad;
     p = map_entries(p, index, bad);
     if (!p) return nullptr;
-    const std::vector<bool> kept = last_keys(entries, first);
+    const Column& keys = column(nodes_[entries].children[0]);
+    const std::vector<bool> kept = last_of_keys(first, keys.length, [&keys](int64_t i) { return keys.text_at(i); });
     if (!kept.empty()) {
       for (const Postponed& one : bad) {
         if (kept[static_cast<size_t>(one.entry - first)]) return again(one.failure);
@@ -633,15 +634,6 @@ class JsonDecoder : private JsonReader {
     }
     --depth_;
     return p;
-  }
-
-  std::vector<bool> last_keys(int32_t entries, int64_t first) {
-    const Column& keys = column(nodes_[entries].children[0]);
-    return last_of_keys(first, keys.length, [&keys](int64_t i) {
-      const auto start = static_cast<size_t>(keys.offset_at(i));
-      return std::string_view(reinterpret_cast<const char*>(keys.data.data) + start,
-                              static_cast<size_t>(keys.offset_at(i + 1)) - start);
-    });
   }
 
   const JsonProgram& program_;

@@ -628,11 +628,7 @@ class ProtoDecoder {
     if (count > kFewKeys && !budget_.take(kCellsPerKey * count)) return false;
     const Column& keys = column(column(entries).children[0]);
     auto key = [&keys](int64_t i) {
-      if (keys.type == VALUE_TEXT) {
-        const auto start = static_cast<size_t>(keys.offset_at(i));
-        return std::string_view(reinterpret_cast<const char*>(keys.data.data) + start,
-                                static_cast<size_t>(keys.offset_at(i + 1)) - start);
-      }
+      if (keys.type == VALUE_TEXT) return keys.text_at(i);
       if (keys.type == VALUE_BOOL) return std::string_view(&"\0\1"[keys.values[i >> 3] >> (i & 7) & 1], 1);
       return std::string_view(reinterpret_cast<const char*>(keys.values) + i * keys.width,
                               static_cast<size_t>(keys.width));
