@@ -19,7 +19,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-functions bench-decode bench-spark bench-ingest \
         drop-in test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
@@ -136,6 +136,10 @@ demo: build $(STAMPS)/extra-demo
 
 bench: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks $(ARGS)
+
+# The small benchmarks of single functions (pytest-benchmark). CI runs each once: ARGS=--benchmark-disable.
+bench-functions: build
+	$(PY) -m pytest benchmarks $(ARGS)
 
 bench-decode: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks.decode $(ARGS)

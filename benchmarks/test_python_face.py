@@ -34,7 +34,7 @@ def message():
 
 
 def test_make_message(benchmark):
-    made = benchmark(Message, "topic", b"v" * 100, b"k" * 16)
+    made = benchmark(Message, "topic", 3, 42, b"k" * 16, b"v" * 100)
     assert made.value() == b"v" * 100
 
 
