@@ -18,10 +18,12 @@ from .chance import Chance
 from .failures import Suspect, verified
 from .member import Member
 from .progress import AFTER_FAULTS_MS, HEALTHY_MS
+from .quiet import QuietMember
 from .reader import Application, Broken, Reader, Where, warnings
 
 RAISING_EVERY = 8
 ABSENCES_EVERY = 16
+QUIET_EVERY, QUIET = 4, 1  # in these histories most members have no callbacks
 IMPATIENT_EVERY, IMPATIENT = 16, 5
 IMPATIENT_MS = 1500
 SESSION_MS = 6000
@@ -52,6 +54,9 @@ class History:
         # Static members whose callbacks often outlast the rebalance timeout: they come back generations later.
         self.absences = protocol == "classic" and seed % ABSENCES_EVERY == 0
         self.raising_commits = seed % RAISING_EVERY == 3  # on_commit raises in close()
+        self.quiet = protocol != "assign" and seed % QUIET_EVERY == QUIET
+        self.absences_ms: tuple[int, ...] = ()  # how long applications are away, besides the usual times
+        self.wait_ms: int | None = None  # rebalance.application.wait.ms
         # commit(asynchronous=False) gives up before its request has an answer, and others of the same offsets go on.
         self.impatient = protocol != "assign" and seed % IMPATIENT_EVERY == IMPATIENT
         self.applications: list[Application] = []
@@ -145,6 +150,13 @@ class History:
             self.common.update({
                 "max.poll.interval.ms": self.max_poll_ms, "partition.assignment.strategy": "cooperative-sticky",
                 "enable.auto.commit": True, "auto.commit.interval.ms": 300})
+        if self.quiet:
+            self.absences_ms = (20_000,)
+            self.max_poll_ms = chance.choice([10_000, 30_000])
+            self.common["max.poll.interval.ms"] = self.max_poll_ms
+            self.wait_ms = None if self.calm else chance.choice([None, 0, 300, 2000])
+            if self.wait_ms is not None:
+                self.common["rebalance.application.wait.ms"] = self.wait_ms
         for _ in range(12 if self.absences else chance.randint(0, 3)):
             self.later(chance.randrange(500, 50000 if self.absences else 10000),
                        chance.choice([self.add_application, self.grow, self.new_topic]))
@@ -162,8 +174,8 @@ class History:
 
     @property
     def once(self) -> bool:
-        """Whether no record may be handed out twice."""
-        return self.calm and self.hand_over
+        """Whether no record may be handed out twice. A member without callbacks commits only by itself."""
+        return self.calm and self.hand_over and (not self.quiet or bool(self.common["enable.auto.commit"]))
 
     def unless_calm(self, *rates: float) -> float:
         rate = self.chance.choice(rates)
@@ -217,14 +229,18 @@ class History:
         settings = dict(self.common)
         if self.static and self.chance.random() < 0.7:
             settings["group.instance.id"] = f"instance-{number}"
-        self.applications.append(Member(self, number, settings))
+        self.add_member(number, settings)
+
+    def add_member(self, number: int, settings: dict[str, object]) -> None:
+        kind = QuietMember if self.quiet and self.chance.random() < 0.7 else Member
+        self.applications.append(kind(self, number, settings))
 
     def replace(self, gone: Member) -> None:
         """Another process replaces one that is gone, under its instance id if there is one."""
         settings = {name: value for name, value in gone.settings.items() if name != "on_commit"}
         if gone.assignor is not None:
             settings["partition.assignment.strategy"] = gone.assignor.name
-        self.applications.append(Member(self, next(self.numbers), settings))
+        self.add_member(next(self.numbers), settings)
 
     def grow(self) -> None:
         name = self.chance.choice(list(self.topics))
@@ -233,7 +249,7 @@ class History:
 
     def join_if_unsettled(self) -> None:
         if not self.settled():
-            self.applications.append(Member(self, next(self.numbers), self.common))
+            self.add_member(next(self.numbers), self.common)
 
     def new_topic(self) -> None:
         name = f"topic-{len(self.topics)}"
@@ -267,11 +283,29 @@ class History:
     def taken(self, taker: Member, where: Where) -> None:
         """A member has been given a partition: no other living member may have it."""
         for other in self.applications:
-            if other is taker or where not in other.ownership:
+            if other is taker:
+                continue
+            if isinstance(other, QuietMember):
+                other.observe()
+            if where not in other.ownership or self.ran_out(other.called_ms):
                 continue
             if all(self.lives(*life) for life in (taker.ownership[where], other.ownership[where])):
                 raise taker.broken(f"{where} is given to {taker.ownership[where]} while app {other.number} has it as "
                                    f"{other.ownership[where]}; group: {self.cluster.group}")
+
+    def in_hand(self, taker: Member, where: Where) -> None:
+        """A call has returned records of a partition to a living member: no other one works on records of it."""
+        for other in self.applications if self.lives(*taker.ownership[where]) else ():
+            if other is taker or where not in other.hands:
+                continue
+            life, since_ms = other.hands[where]
+            if self.lives(*life) and not self.ran_out(since_ms):
+                raise taker.broken(f"it is given records of {where} while app {other.number} works on such records as "
+                                   f"{life} since {since_ms / 1000:.3f} s; group: {self.cluster.group}")
+
+    def ran_out(self, since_ms: int) -> bool:
+        """Whether a rebalance may have waited long enough for an application without a call since then."""
+        return self.wait_ms is not None and self.simulation.now_ms - since_ms >= self.wait_ms
 
     def lives(self, member_id: str, incarnation: int) -> bool:
         return incarnation != 0 and self.cluster.incarnation(member_id) == incarnation

@@ -67,6 +67,7 @@ class Member(Application):
         self.stored_at: dict[Where, list[tuple[int, int]]] = {}  # (ms, offset) that the coordinator has taken
         self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record
         self.subscription: list[str] = []
+        self.hands: dict[Where, tuple[tuple[str, int], int]] = {}  # of the latest call: the owner's life, since when
         self.due_error: CallbackError | None = None
         self.is_closing = False
         self.owed_error: BaseException | None = None  # raised by a callback that an inner call served
@@ -91,7 +92,14 @@ class Member(Application):
 
     # -- what it does
 
+    def observe(self) -> None:
+        """Look at the assignment: a member with callbacks hears of its changes."""
+
+    def leaves(self) -> None:
+        """close() or unsubscribe() begins: its partitions go, with on_revoke."""
+
     def step(self) -> None:
+        self.observe()
         choice = self.chance.random()
         pause = self.chance.choice([1, 10, 50, 150])
         if self.history.ending:
@@ -120,6 +128,11 @@ class Member(Application):
             pause: int | None = getattr(self, deed)()
         except CallbackError as e:
             self.forgive(e)
+            return None
+        except KafkaException as e:
+            # Its partition was given up without it; on_lost runs in its next call.
+            if e.args[0].code() != KafkaError._STATE or not self.history.ran_out(self.called_ms):
+                raise
             return None
         return pause
 
@@ -244,7 +257,7 @@ class Member(Application):
 
     def be_slow(self) -> int:
         """Does something else for a while, now and then longer than max.poll.interval.ms allows."""
-        ms = self.chance.choice([500, 2000, self.history.max_poll_ms + 1500])
+        ms = self.chance.choice([500, 2000, *self.history.absences_ms, self.history.max_poll_ms + 1500])
         self.say(f"is away for {ms} ms")
         self.is_away(self.simulation.now_ms, self.simulation.now_ms + ms)
         return ms
@@ -264,7 +277,10 @@ class Member(Application):
         self.say("unsubscribes")
         self.failures.leaves()
         self.subscription = []
+        self.observe()
+        self.hands.clear()
         self.called_ms = self.simulation.now_ms
+        self.leaves()
         self.consumer.unsubscribe()
         if self.expected:
             raise self.broken(f"unsubscribe() without on_revoke for {list(self.expected)}")
@@ -315,8 +331,11 @@ class Member(Application):
         self.commit_before_it_goes()
         self.say("closes")
         self.failures.leaves()
+        self.observe()
+        self.hands.clear()
         self.called_ms = self.simulation.now_ms
         self.is_closing = True
+        self.leaves()
         try:
             self.consumer.close(2)
         except CallbackError as e:
@@ -341,6 +360,9 @@ class Member(Application):
             self.subscription = names
         self.say(f"subscribes to {self.subscription}")
         self.failures.is_back()
+        self.subscribe_with_callbacks()
+
+    def subscribe_with_callbacks(self) -> None:
         self.consumer.subscribe(self.subscription, on_assign=self.on_assign, on_revoke=self.on_revoke,
                                 on_lost=self.on_lost)
 
@@ -350,6 +372,8 @@ class Member(Application):
 
     def serve(self, most: int) -> None:
         self.called_ms = self.simulation.now_ms
+        self.observe()
+        self.hands.clear()
         try:
             self.take(most)
         except CallbackError as e:
@@ -359,6 +383,7 @@ class Member(Application):
                 raise
         if self.due_error is not None:
             raise self.broken("what its callback raised has not left the call")
+        self.observe()
         if not self.auto_store and self.last_given and not self.closed:
             self.store()
 
@@ -399,18 +424,20 @@ class Member(Application):
         self.say(f"on_assign {[(p.topic, p.partition) for p in partitions]} of {consumer.memberid()}")
         member_id = consumer.memberid() or ""
         for p in partitions:
-            where = (p.topic, p.partition)
-            if where in self.expected:
-                raise self.broken(f"{where} is assigned although it has it")
-            self.expected[where] = None
-            self.history.check()
-            self.first_committed[where] = len(self.history.committed.setdefault(where, [0])) - 1
-            self.words.assigned(where)
-            self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
-            self.failures.owns(where, self.ownership[where])
-            self.progress.forget(where)
-            self.history.taken(self, where)
+            self.takes_over((p.topic, p.partition), member_id)
         self.linger("assign", partitions)
+
+    def takes_over(self, where: Where, member_id: str) -> None:
+        if where in self.expected:
+            raise self.broken(f"{where} is assigned although it has it")
+        self.expected[where] = None
+        self.history.check()
+        self.first_committed[where] = len(self.history.committed.setdefault(where, [0])) - 1
+        self.words.assigned(where)
+        self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
+        self.failures.owns(where, self.ownership[where])
+        self.progress.forget(where)
+        self.history.taken(self, where)
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
@@ -600,6 +627,14 @@ class Member(Application):
         if error.code() not in codes:
             raise self.broken(f"error {error}")
 
+    def check(self, messages) -> None:
+        messages = list(messages)
+        for where in {(m.topic(), m.partition()) for m in messages if m.error() is None}:
+            if where in self.ownership:
+                self.hands[where] = (self.ownership[where], self.simulation.now_ms)
+                self.history.in_hand(self, where)
+        super().check(messages)
+
     def given(self, where: Where, offset: int) -> None:
         super().given(where, offset)
         if self.history.per_record:
@@ -620,6 +655,7 @@ class Member(Application):
     def settled(self) -> bool:
         if not self.history.ending or not self.subscribes_to_all():
             return False
+        self.observe()
         for where, position in self.expected.items():
             at = position if position is not None else (self.cluster.committed(*where) or 0)
             if self.cluster.next_visible(*where, max(at, self.cluster.log_start(*where)), self.read_committed) < \

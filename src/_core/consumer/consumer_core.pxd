@@ -20,7 +20,6 @@ cdef class ConsumerCore(ConsumerParts):
     cdef object callback_lock                  # thread: A
     cdef list pending_errors                   # thread: A (consumer errors that poll returns before records)
     cdef list taken_errors                     # thread: A (errors that the running consume has taken)
-    cdef set topics_seen                       # thread: A (topics that ever had an assigned partition)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
     cdef bint fatal_reported                   # thread: A (a call has returned it)
     cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions also end there)

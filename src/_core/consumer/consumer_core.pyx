@@ -63,7 +63,6 @@ cdef class ConsumerCore(ConsumerParts):
         self.callback_lock = threading.Lock()
         self.pending_errors = []
         self.taken_errors = []
-        self.topics_seen = set()
 
     # ---- entering, waiting, attending
 
@@ -115,6 +114,7 @@ cdef class ConsumerCore(ConsumerParts):
             return 0
         if in_hand and bits & <uint32_t>ATTENTION_REBALANCE:
             return 1
+        self.subscription.put_down()
         self.raise_wakeup(bits)
         if bits & <uint32_t>WITH_CALLBACKS:
             self.run(self._callbacks(bits))
@@ -359,7 +359,6 @@ cdef class ConsumerCore(ConsumerParts):
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_count):
             self.liveness.count()
-            self.handler.polled = True  # a call that has raised sets it to False
             return self.handler.next_message()
         return self.poll_slow(timeout)
 
@@ -381,13 +380,11 @@ cdef class ConsumerCore(ConsumerParts):
 
     cdef object take_message(self):
         """Return the next available record or consumer error, or None."""
-        cdef Message message
         if self.pending_errors:
+            self.subscription.put_down()
             return error_message(self.pending_errors.pop(0), None, -1, -1)
         if self.handler.row < self.handler.row_end or self.handler.open_next():
-            message = self.handler.next_message()
-            self.handler.polled = True
-            return message
+            return self.handler.next_message()
         if self.handler.has_error():
             return self.take_event()
         return None
@@ -590,7 +587,6 @@ cdef class ConsumerCore(ConsumerParts):
         if clear:
             self.subscription.clear()
         for i, (topic, partition, offset, leader_epoch) in enumerate(partitions):
-            self.topics_seen.add(topic)
             if not self.subscription.add(names[i], partition, offset, leader_epoch) and found < 0:
                 found = i
         self.changed()
@@ -649,7 +645,7 @@ cdef class ConsumerCore(ConsumerParts):
 
     def _was_assigned(self, topic):
         """Return whether a partition of the topic is or was assigned."""
-        return topic in self.topics_seen
+        return self.subscription.was_assigned(utf8(topic))
 
     def _stop_at(self, topic, int32_t partition, int64_t offset):
         """Fetch nothing from this offset on, until the partition is assigned again. Records that a broker sends beyond

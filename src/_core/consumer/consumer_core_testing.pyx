@@ -5,11 +5,12 @@ Threads: the test's thread, which plays both A and N. Never: part of the consume
 """
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport int32_t, int64_t
+from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
 from kconsumer._core.consumer.answers cimport metadata_tuple
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
 from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
+from kconsumer._core.consumer.text cimport text_of
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.events.ticket_testing cimport Ticket, utf8
@@ -101,10 +102,11 @@ def starve(ConsumerCore core not None):
     core.pool.starved.store(True)
 
 
-def add_error(ConsumerCore core not None, int32_t code):
+def add_error(ConsumerCore core not None, int32_t code, bint fatal=False):
     """Post an error for error_cb."""
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR
+    event.fatal = fatal
     event.status.code = code
     core.background.add(event)
 
@@ -130,6 +132,36 @@ def partition(ConsumerCore core not None, str topic, int32_t number):
                 "preferred_replica": p.preferred_replica, "session": p.session_node, "attempts": p.request.attempts,
             }
     return None
+
+
+cdef class Assigned:
+    """One assignment of a partition; equal to itself only."""
+
+    cdef PartitionState* p
+
+    def __dealloc__(self):
+        if self.p != NULL:
+            self.p.release()
+
+    def __eq__(self, other):
+        return isinstance(other, Assigned) and self.p == (<Assigned>other).p
+
+    def __hash__(self):
+        raise TypeError("unhashable")
+
+
+def assigned(ConsumerCore core not None):
+    """Return {(topic, partition): Assigned}: what is assigned now, whichever thread has assigned it."""
+    cdef vector[PartitionState*] found
+    cdef PartitionState* p
+    cdef Assigned one
+    out = {}
+    core.subscription.snapshot(found)
+    for p in found:
+        one = Assigned()
+        one.p = p  # takes over the reference
+        out[text_of(p.topic), p.partition] = one
+    return out
 
 
 def leader(ConsumerCore core not None, str topic, int32_t number):

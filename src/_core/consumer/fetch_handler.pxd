@@ -10,12 +10,6 @@ from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 
-cdef struct Returned:
-    PartitionState* partition   # holds a reference
-    int64_t offset              # of the first record
-    int32_t leader_epoch        # of its batch
-
-
 cdef class FetchHandler:
     cdef SubscriptionState subscription       # thread: A (its lock guards the shared fields)
     cdef FetchBuffer* buffer                  # thread: A (shared inside)
@@ -47,7 +41,7 @@ cdef class FetchHandler:
     cdef bint epoch_moved                     # thread: A (no record of the run was returned yet)
     cdef int8_t timestamp_type                # thread: A
 
-    # used entries of a call that may still fail, with the first used row of each and the record of that row
+    # used entries of a call that may still fail, with the first used row of each and the offset of that row
     cdef bint transactional                   # thread: A
     cdef bint copies                          # thread: A; the call keeps no references to the arenas that it has used
     cdef int64_t copied_bytes                 # thread: A; bytes of large values since the last release of arenas
@@ -55,12 +49,8 @@ cdef class FetchHandler:
     cdef bint moved                           # thread: A; the position moved over hidden records since begin()
     cdef vector[FetchEntry] used              # thread: A
     cdef vector[int32_t] used_from            # thread: A
-    cdef vector[Returned] used_first          # thread: A (without references)
+    cdef vector[int64_t] used_first           # thread: A
     cdef int32_t opened_at                    # thread: A
-
-    # results of the latest call: the application has not necessarily processed them before its next call
-    cdef bint polled                          # thread: A (one record: the row before `row`)
-    cdef vector[Returned] returned            # thread: A (of a list or a batch, in order)
 
     cdef bint open_next(self)
     cdef Message next_message(self)
@@ -69,7 +59,6 @@ cdef class FetchHandler:
     cdef FetchEntry* front_event(self) noexcept nogil
     cdef void drop_front(self) noexcept nogil
     cdef void begin_call(self) noexcept nogil
-    cdef void mark_unprocessed(self) noexcept nogil
     cdef void begin(self, bint copies=*) noexcept nogil
     cdef void commit(self) noexcept nogil
     cdef void rollback(self) noexcept nogil
@@ -78,6 +67,7 @@ cdef class FetchHandler:
     cdef object topic_name(self, PartitionState* p)
     cdef int32_t take_rows(self, int32_t most) noexcept nogil
     # private
+    cdef bint _take_in_hand(self, FetchEntry* entry, int32_t leader_epoch) noexcept nogil
     cdef void _store_position(self, int64_t offset) noexcept nogil
     cdef void _publish_row(self) noexcept nogil
     cdef void _publish_position(self, PartitionState* p, uint64_t position_epoch, int64_t offset,

@@ -1,13 +1,16 @@
 """Owns: FetchHandler, which returns fetched records in order per partition and moves the returned position.
 
-thread: A, inside the exclusive call. Never: takes a lock or creates an event while records are available, returns data
-after a seek, an unassignment or a revocation of its partition.
+thread: A, inside the exclusive call. Never: takes a lock or creates an event for a record, returns data after a seek,
+an unassignment or a revocation of its partition.
 
 A call that copies its records (consume) releases arenas before it returns: it may collect more than
 fetch.buffer.memory holds. If it raises then, their records are fetched again.
 
 Entries are checked when they are opened, and again whenever ATTENTION_CONTROL was set; between the two they cannot
-become invalid. Entries of paused partitions are parked. They keep their order, and come first when the pause ends.
+become invalid: N does not take a partition away while its records are in the application's hands, and sets
+ATTENTION_CONTROL where it must. The call that opens an entry takes its records in hand (SubscriptionState.hands). The
+next call puts them down before it waits, returns or serves a rebalance. Entries of paused partitions are parked. They
+keep their order, and come first when the pause ends.
 """
 cimport cython
 
@@ -15,6 +18,7 @@ from kconsumer._core.base.cpp cimport memory_order_relaxed
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
 from kconsumer._core.consumer.message cimport LAZY_VALUE, copy_value, make_message
+from kconsumer._core.state.partition_state cimport Hand
 
 cdef enum:
     # Arenas are released after this many bytes of large values were copied. It is about the data of one arena: the
@@ -134,6 +138,7 @@ cdef class FetchHandler:
         while True:
             if self.ready.empty():
                 if self.buffer.empty():
+                    self.subscription.put_down()
                     self._ran_dry()
                     return False
                 self.buffer.take(self.ready)
@@ -147,6 +152,7 @@ cdef class FetchHandler:
                 self._park()
                 continue
             if entry.kind != ENTRY_RECORDS:
+                self.subscription.put_down()
                 return False
             if entry.row == entry.row_end:
                 # Only invisible records: the position moves over them.
@@ -159,7 +165,22 @@ cdef class FetchHandler:
                 self.ready.pop_front()
                 continue
             self._open(entry)
-            return True
+            if self._take_in_hand(entry, self.leader_epoch):
+                if not self.transactional:  # the call returns one record
+                    self.subscription.put_down()
+                return True
+            self.is_open = False
+            self.row_end = self.row
+
+    cdef bint _take_in_hand(self, FetchEntry* entry, int32_t leader_epoch) noexcept nogil:
+        """Keep N from taking the partition away before the next call. False: it has just done so."""
+        cdef Hand hand
+        hand.offset = entry.columns.offsets[entry.row]
+        hand.leader_epoch = leader_epoch
+        if not self.transactional:
+            hand.last = entry.columns.offsets[entry.row_end - 1]
+            hand.last_leader_epoch = epoch_of(entry.columns, entry.row_end - 1)
+        return self.subscription.take_in_hand(entry.partition, entry.position_epoch, hand)
 
     cdef int _open(self, FetchEntry* entry) except -1:
         self.is_open = True
@@ -227,16 +248,10 @@ cdef class FetchHandler:
 
     cdef void _use(self, const FetchEntry& entry, int32_t first_row) noexcept nogil:
         """Note the data of an entry, from first_row to its row, for commit() and rollback()."""
-        cdef Returned first
-        first.partition = entry.partition
-        first.offset = -1
-        first.leader_epoch = -1
-        if entry.kind == ENTRY_RECORDS and first_row < entry.row:
-            first.offset = entry.columns.offsets[first_row]
-            first.leader_epoch = epoch_of(entry.columns, first_row)
+        cdef bint has_rows = entry.kind == ENTRY_RECORDS and first_row < entry.row
         self.used.push_back(entry)
         self.used_from.push_back(first_row)
-        self.used_first.push_back(first)
+        self.used_first.push_back(entry.columns.offsets[first_row] if has_rows else -1)
 
     cdef void _let_go(self) noexcept nogil:
         """Release the arenas of used-up entries when they hold much memory."""
@@ -348,30 +363,9 @@ cdef class FetchHandler:
 
     cdef void begin_call(self) noexcept nogil:
         """Begin poll, consume or consume_batch: all returned records count as processed."""
-        cdef size_t i
-        self.polled = False
-        for i in range(self.returned.size()):
-            self.returned[i].partition.release()
-        self.returned.clear()
-
-    cdef void mark_unprocessed(self) noexcept nogil:
-        """Set `unprocessed_offset` for the partitions of the latest call's records.
-
-        The application may not have processed them.
-
-        After a poll the entry is still open: the fast path notes nothing.
-        """
-        cdef size_t i = self.returned.size()
-        self.subscription.lock.lock()
-        if self.polled:
-            self.partition.unprocessed_offset = self.columns.offsets[self.row - 1]
-            self.partition.unprocessed_leader_epoch = epoch_of(self.columns, self.row - 1)
-        while i > 0:
-            # Backwards, so that the first offset of a partition remains.
-            i -= 1
-            self.returned[i].partition.unprocessed_offset = self.returned[i].offset
-            self.returned[i].partition.unprocessed_leader_epoch = self.returned[i].leader_epoch
-        self.subscription.lock.unlock()
+        if self.is_open:
+            self._close_entry()
+        self.subscription.begin_call()
 
     # ---- calls that may fail after they have taken records
 
@@ -381,8 +375,6 @@ cdef class FetchHandler:
         `copies`: the returned objects do not refer to arenas, so used-up arenas may be released.
         """
         self.begin_call()
-        if self.is_open:
-            self._close_entry()
         self.transactional = True
         self.copies = copies
         self.copied_bytes = 0
@@ -397,11 +389,9 @@ cdef class FetchHandler:
         for i in range(self.used.size()):
             if self.used[i].kind == ENTRY_RECORDS:
                 self._publish(&self.used[i], self.used[i].row)
-                if self.used_from[i] < self.used[i].row:
-                    self.used[i].partition.retain()
-                    self.returned.push_back(self.used_first[i])
             self.used[i].release()
         self._forget_used()
+        self.subscription.put_down()
 
     cdef void _forget_used(self) noexcept nogil:
         self.used.clear()
@@ -428,7 +418,7 @@ cdef class FetchHandler:
                        and self.used[first].position_epoch == entry.position_epoch
                        and self.used[first].kind == ENTRY_RECORDS):
                 first += 1
-            self.subscription.refetch(entry.partition, entry.position_epoch, self.used_first[first].offset)
+            self.subscription.refetch(entry.partition, entry.position_epoch, self.used_first[first])
             epoch = entry.partition.position_epoch.load()
             for j in range(i):
                 if (self.used[j].kind != ENTRY_RECORDS and self.used[j].partition == entry.partition
@@ -443,6 +433,8 @@ cdef class FetchHandler:
         self._fetch_again()
         self.put_back(0)
         self._forget_used()
+        self.subscription.begin_call()
+        self.subscription.put_down()
 
     cdef void put_back(self, int64_t kept) noexcept nogil:
         """Put back the records and events of this call after the first `kept`. commit() moves positions over those.
@@ -511,7 +503,8 @@ cdef class FetchHandler:
                 break
             entry = &self.ready.front()
             if (entry.kind != ENTRY_RECORDS or entry.columns != columns or entry.row != self.row
-                    or self._is_stale(entry) or entry.partition.paused.load()):
+                    or self._is_stale(entry) or entry.partition.paused.load()
+                    or not self._take_in_hand(entry, epoch_of(columns, entry.row))):
                 break
             self._open_rows(entry)
             self.row = min(entry.row_end, entry.row + most - taken)

@@ -1,5 +1,5 @@
 # GroupCore: ConsumerCore with a consumer group: subscription, callbacks of rebalances, commits. thread: A.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.background_event cimport AssignorCallHold, BackgroundEvent
 from kconsumer._core.events.rebalance_event cimport RebalanceEvent
@@ -8,6 +8,7 @@ from kconsumer._core.managers.commit_request_manager cimport CommitRequestManage
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
 
@@ -34,7 +35,6 @@ cdef class GroupCore(ConsumerCore):
     cdef int64_t commit_ms                       # thread: A (default.api.timeout.ms: time limit of a commit())
     cdef bint subscribed                         # thread: A
     cdef uint64_t subscription_epoch             # thread: A (changes with unsubscribe)
-    cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: assigned by the group)
     cdef Rebalance giving_up                     # thread: A (its on_revoke or on_lost is running; or None)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
     cdef bint in_assign                          # thread: A (it is on_assign)
@@ -46,14 +46,16 @@ cdef class GroupCore(ConsumerCore):
     cdef int _end_assign(self, Rebalance taken) except -1
     cdef object _passing_assignment(self, Rebalance taken)
     cdef object ask_application(self, BackgroundEvent& event)
+    cdef int _begin_revocation(self, Rebalance taken) except -1
     cdef int _end_revocation(self, Rebalance taken) except -1
     cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1
+    cdef int _hide_topics(self, const vector[string]& names, TopicPatterns& matcher) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
     cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
     cdef int _commit_states(self, vector[PartitionState*]& states) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
-    cdef bint _drop_rebalances(self) except -1
+    cdef bint _drop_rebalances(self, vector[TopicPartition]& given_up) except -1
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

@@ -36,10 +36,16 @@ from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
     REBALANCE_ERROR,
+    REBALANCE_GIVEN_UP,
     REBALANCE_LOST,
     REBALANCE_REVOKE,
 )
-from kconsumer._core.events.topic_partition cimport partitions_without, sort_partitions
+from kconsumer._core.events.topic_partition cimport (
+    contains_name,
+    partitions_with,
+    partitions_without,
+    sort_names,
+)
 from kconsumer._core.managers.classic_group_manager cimport ClassicGroupManager
 from kconsumer._core.managers.consumer_heartbeat_manager cimport ConsumerHeartbeatManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
@@ -170,6 +176,8 @@ cdef class GroupCore(ConsumerCore):
             return ()
         if taken.event.kind == REBALANCE_LOST:
             return self._giving_up(taken)
+        if taken.event.kind == REBALANCE_GIVEN_UP:
+            return self._calling_back("given up", partition_tuples(taken.event.partitions), taken.event.eager)
         if taken.event.id <= self.shared.lost_rebalance_id.load():
             # The member was fenced meanwhile: a LOST will follow, and includes this.
             return ()
@@ -189,11 +197,11 @@ cdef class GroupCore(ConsumerCore):
                 self._end_assign(taken)
 
     cdef int _begin_assign(self, Rebalance taken) except -1:
-        cdef size_t i
+        cdef vector[TopicPartition] held
         taken.partitions = taken.event.partitions
         if not taken.event.eager:
-            for i in range(self.held.size()):
-                taken.partitions.push_back(self.held[i])
+            self.subscription.held(held)
+            taken.partitions = partitions_with(taken.partitions, held)
         return 0
 
     cdef int _end_assign(self, Rebalance taken) except -1:
@@ -201,14 +209,13 @@ cdef class GroupCore(ConsumerCore):
         cdef PartitionState* p
         cdef size_t i
         ack.rebalance_id = taken.event.id
-        self.held.clear()
         for i in range(taken.partitions.size()):
             p = self.subscription.find(taken.partitions[i].topic, taken.partitions[i].partition)
             if p != NULL:
-                self.held.push_back(taken.partitions[i])
+                ack.assignment.push_back(taken.partitions[i])
                 p.release()
-        sort_partitions(self.held)
-        ack.assignment = self.held
+        if taken.event.epoch == self.subscription_epoch:
+            self.subscription.hold(ack.assignment)
         self.application.add(ack)
         return 0
 
@@ -246,10 +253,7 @@ cdef class GroupCore(ConsumerCore):
 
     def _giving_up(self, Rebalance taken):
         """Run on_revoke or on_lost, and acknowledge with the offsets to commit."""
-        taken.partitions = self.held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
-        self._find_states(taken.partitions, taken.states)
-        if taken.event.kind == REBALANCE_REVOKE:
-            self._find_states(partitions_without(self.held, taken.partitions), taken.others)
+        self._begin_revocation(taken)
         self.giving_up = taken
         try:
             if taken.event.kind == REBALANCE_REVOKE:
@@ -261,16 +265,27 @@ cdef class GroupCore(ConsumerCore):
             if not self.in_child():
                 self._end_revocation(taken)
 
+    cdef int _begin_revocation(self, Rebalance taken) except -1:
+        cdef vector[TopicPartition] held
+        self.subscription.held(held)
+        taken.partitions = held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
+        self._find_states(taken.partitions, taken.states)
+        if taken.event.kind == REBALANCE_REVOKE:
+            self._find_states(partitions_without(held, taken.partitions), taken.others)
+        return 0
+
     cdef int _end_revocation(self, Rebalance taken) except -1:
         cdef AckRebalanceEvent* ack = new AckRebalanceEvent(taken.event.kind)
+        cdef vector[TopicPartition] held
         ack.rebalance_id = taken.event.id
-        if taken.event.kind == REBALANCE_LOST:
-            self.held.clear()
-        else:
+        if taken.event.kind != REBALANCE_LOST:
+            self.subscription.held(held)
+            held = partitions_without(held, taken.partitions)
             if taken.event.epoch == self.subscription_epoch:  # else unsubscribe() in the callback has committed them
                 self._add_unassigned(taken.others, taken.states)
                 self._standing(taken.states, ack.offsets)
-            self.held = partitions_without(self.held, taken.partitions)
+        if taken.event.epoch == self.subscription_epoch:
+            self.subscription.hold(held)
         self.application.add(ack)
         return 0
 
@@ -314,39 +329,11 @@ cdef class GroupCore(ConsumerCore):
         """
         cdef PartitionState* p
         cdef PartitionOffset found
-        cdef int64_t offset = 0
-        cdef int32_t epoch = 0
-        cdef bint stored
+        self.subscription.lock.lock()
         for p in states:
-            self.subscription.lock.lock()
-            stored = not self.group.auto_offset_store or p.stored_offset >= 0
-            if stored:
-                offset = p.stored_offset
-                epoch = p.stored_leader_epoch
-                found.metadata = p.stored_metadata
-            elif p.assigned:
-                p.read_position(offset, epoch)
-                found.metadata.clear()
-            else:
-                offset = p.departed_offset
-                epoch = p.departed_leader_epoch
-                found.metadata.clear()
-            if self._processed_only and 0 <= p.unprocessed_offset < offset and not stored:
-                # Not below the offset that the application itself has committed since then.
-                if p.named_offset <= p.unprocessed_offset:
-                    offset = p.unprocessed_offset
-                    epoch = p.unprocessed_leader_epoch
-                elif p.named_offset < offset:
-                    offset = p.named_offset
-                    epoch = p.named_leader_epoch
-            self.subscription.lock.unlock()
-            if offset >= 0 and not p.is_committed(offset):
-                p.asked_offset.store(offset)
-                found.topic = p.topic
-                found.partition = p.partition
-                found.offset = offset
-                found.leader_epoch = epoch
+            if p.standing(self.group.auto_offset_store, self._processed_only, found):
                 out.push_back(found)
+        self.subscription.lock.unlock()
         return 0
 
     cdef int _commit_returned(self) except -1:
@@ -379,7 +366,8 @@ cdef class GroupCore(ConsumerCore):
 
     # ---- subscription
 
-    def _subscribe(self, topics, patterns):
+    def _subscribe(self, topics, patterns, bint calls_on_assign, bint calls_on_revoke):
+        """Subscribe; N assigns and revokes itself where the application has no callback."""
         cdef SubscribeEvent* event
         cdef TopicPatterns matcher
         cdef vector[string] expressions, names
@@ -388,19 +376,37 @@ cdef class GroupCore(ConsumerCore):
         self._check_group()
         for pattern in patterns:
             expressions.push_back(utf8(pattern))
-        if not self.group.consumer_protocol:
+        status = matcher.set(expressions)
+        if not status.ok() and not self.group.consumer_protocol:
             # The network thread matches the patterns later, and could not report an error to a caller.
-            status = matcher.set(expressions)
-            if not status.ok():
-                raise exception_for(status.code, message_of(status.detail))
+            raise exception_for(status.code, message_of(status.detail))
         for topic in topics:
             names.push_back(utf8(topic))
         event = new SubscribeEvent()
+        sort_names(names)
+        if status.ok():  # else only the broker can match them
+            self._hide_topics(names, matcher)
         event.epoch = self.subscription_epoch
         event.patterns = expressions
         event.topics = names
+        event.calls_on_assign = calls_on_assign
+        event.calls_on_revoke = calls_on_revoke
         self.subscribed = True
+        self.subscription.open_group(self.subscription_epoch)
         self.application.add(event)
+
+    cdef int _hide_topics(self, const vector[string]& names, TopicPatterns& matcher) except -1:
+        """Return no more records of topics that are not subscribed any more, until they are revoked."""
+        cdef vector[TopicPartition] held
+        cdef vector[string] unsubscribed
+        cdef size_t i
+        self.subscription.held(held)
+        for i in range(held.size()):
+            if not contains_name(names, held[i].topic) and not matcher.matches(held[i].topic):
+                unsubscribed.push_back(held[i].topic)  # sorted, as they are
+        if self.subscription.hide_topics(unsubscribed):
+            self.changed()
+        return 0
 
     def _unsubscribe_call(self):
         """A call: run callbacks, then commit and leave without waiting for them."""
@@ -423,9 +429,10 @@ cdef class GroupCore(ConsumerCore):
         The event is posted even if a callback raises. The timeout counts from the callback's end.
         """
         cdef Rebalance leaving = Rebalance()
-        cdef bint lost = self._drop_rebalances()
-        leaving.partitions = self.held
-        self.held.clear()
+        cdef vector[TopicPartition] given_up
+        cdef bint lost
+        self.subscription.close_group(leaving.partitions)
+        lost = self._drop_rebalances(given_up)
         self.subscription.snapshot(leaving.states)
         if self.giving_up is not None:
             lost |= self.giving_up.event.kind == REBALANCE_LOST
@@ -433,6 +440,8 @@ cdef class GroupCore(ConsumerCore):
             self._add_unassigned(self.giving_up.others, leaving.states)
         self.subscribed = False
         try:
+            if call_back and not given_up.empty():
+                yield from self._calling_back("given up", partition_tuples(given_up), False)
             if call_back and not leaving.partitions.empty():
                 self.application.add(new LeaveCallbackEvent())
                 yield from self._calling_back("lost" if lost else "revoke", partition_tuples(leaving.partitions), True)
@@ -453,13 +462,15 @@ cdef class GroupCore(ConsumerCore):
         self.application.add(event)
         return 0
 
-    cdef bint _drop_rebalances(self) except -1:
-        """Drop rebalances that were not served. True: the member was fenced."""
+    cdef bint _drop_rebalances(self, vector[TopicPartition]& given_up) except -1:
+        """Drop rebalances that were not served, but for partitions given up. True: the member was fenced."""
         cdef RebalanceEvent event
         cdef bint lost = False
         while self.background.take_rebalance(event):
             if event.kind == REBALANCE_LOST and event.epoch == self.subscription_epoch:
                 lost = True
+            if event.kind == REBALANCE_GIVEN_UP and event.epoch == self.subscription_epoch:
+                given_up = partitions_with(given_up, event.partitions)
         self.background.attention.clear(<uint32_t>ATTENTION_REBALANCE)
         return lost
 
@@ -469,8 +480,6 @@ cdef class GroupCore(ConsumerCore):
         cdef LeaveGroupEvent* leave
         if not self.config.has_group:
             return
-        if self._processed_only:
-            self.handler.mark_unprocessed()
         if self.subscribed:
             yield from self._leaving(True, timeout_us, True)
             return
@@ -493,6 +502,10 @@ cdef class GroupCore(ConsumerCore):
 
     def _is_subscribed(self):
         return self.subscribed
+
+    def _in_callback(self):
+        """Whether a rebalance callback is running."""
+        return self.in_rebalance
 
     def _commit_before_change(self, removed=None):
         """Commit the offsets of partitions before a call removes them from the assignment.

@@ -113,7 +113,6 @@ cdef class LoopCore:
                     or (not self.look() and _get_running_loop() is self.loop)):
                 self.left -= 1
                 core.liveness.count()
-                core.handler.polled = True  # a call that has raised, or was cancelled, sets it to False
                 return core.handler.next_message()
         return None
 
@@ -181,6 +180,7 @@ cdef class LoopCore:
     def _attention(self):
         """The bits of work that comes before records; 0: none. Raises the error of wakeup()."""
         cdef uint32_t bits = self.core.background.attention.get()
+        self.core.subscription.put_down()
         self.core.raise_wakeup(bits)
         return bits
 

@@ -70,6 +70,7 @@ cdef int configure_group(GroupConfig* config, settings) except -1:
     config.session_timeout_ms = settings.session_timeout_ms
     config.heartbeat_interval_ms = settings.heartbeat_interval_ms
     config.max_poll_interval_ms = settings.max_poll_interval_ms
+    config.application_wait_ms = settings.rebalance_application_wait_ms
     config.auto_commit = settings.enable_auto_commit
     config.auto_commit_interval_ms = settings.auto_commit_interval_ms
     config.auto_offset_store = settings.enable_auto_offset_store

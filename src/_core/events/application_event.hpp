@@ -107,6 +107,8 @@ struct SubscribeEvent : ApplicationEvent {
   std::vector<std::string> topics;
   std::vector<std::string> patterns;    // as the application gave them, with their leading ^
   uint64_t epoch = 0;
+  bool calls_on_assign = false;         // the application has the callback; without it N assigns by itself
+  bool calls_on_revoke = false;         // on_revoke or on_lost
   SubscribeEvent() : ApplicationEvent(EVENT_SUBSCRIBE) {}
 };
 

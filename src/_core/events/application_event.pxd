@@ -65,6 +65,8 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         vector[string] topics
         vector[string] patterns
         uint64_t epoch
+        bint calls_on_assign
+        bint calls_on_revoke
 
     cdef cppclass LeaveCallbackEvent(ApplicationEvent):
         LeaveCallbackEvent()

@@ -34,7 +34,9 @@ inline Status commit_status(const std::vector<PartitionOffset>& offsets) {
   for (auto o = offsets.rbegin(); o != offsets.rend(); ++o) {
     if (o->error != 0) {
       return Status(o->error, o->topic + " [" + std::to_string(o->partition) + "]: cannot commit offset " +
-                                  std::to_string(o->offset));
+                                  std::to_string(o->offset) +
+                                  (o->error == ERR_ASSIGNMENT_LOST ? ": the partition was given up in a rebalance"
+                                                                   : ""));
     }
   }
   return Status();
@@ -106,13 +108,13 @@ class BackgroundEventQueue {
   const CommitMemory commit_memory = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
-  // A full queue drops news that later news replaces. A group waits for its assignor, every connection for a token, and
+  // A full queue drops news that later news replaces, but no fatal error: nothing follows it. A group waits for its assignor, every connection for a token, and
   // on_commit is called for every commit: results of the same partitions become one event then.
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);
       const bool full = events_.size() >= kMax;
-      if (full && e.type <= BACKGROUND_STATS) return;
+      if (full && e.type <= BACKGROUND_STATS && !e.fatal) return;
       if (full && events_.back().ended_as(e)) {
         join(events_.back(), e);
       } else {
@@ -147,6 +149,17 @@ class BackgroundEventQueue {
     out = std::move(rebalances_.front());
     rebalances_.pop_front();
     return true;
+  }
+  // Takes back an event that no call has taken. False: a call has taken it, and its callback may be running.
+  bool withdraw_rebalance(uint64_t id) {
+    std::lock_guard<CountedMutex> hold(mutex_);
+    for (auto e = rebalances_.begin(); e != rebalances_.end(); ++e) {
+      if (e->id == id) {
+        rebalances_.erase(e);
+        return true;
+      }
+    }
+    return false;
   }
   size_t size() {
     std::lock_guard<CountedMutex> hold(mutex_);

@@ -78,6 +78,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         size_t size()
         void add_rebalance(RebalanceEvent)
         bint take_rebalance(RebalanceEvent&)
+        bint withdraw_rebalance(uint64_t id)
         void announce()
         void wake()
         void force_wake()

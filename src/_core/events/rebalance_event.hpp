@@ -16,6 +16,7 @@ enum RebalanceKind : int32_t {
   REBALANCE_ASSIGN,   // call on_assign for `partitions`; they then join the assignment (eager: replace it)
   REBALANCE_LOST,     // call on_lost, or on_revoke without one, for all partitions that the group assigned
   REBALANCE_ERROR,    // poll() returns `status` as a consumer error; needs no ACK
+  REBALANCE_GIVEN_UP,  // call on_lost for `partitions`, which have left the assignment already; needs no ACK
 };
 
 struct RebalanceEvent {

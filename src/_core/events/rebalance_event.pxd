@@ -11,6 +11,7 @@ cdef extern from "events/rebalance_event.hpp" namespace "kc" nogil:
         REBALANCE_ASSIGN
         REBALANCE_LOST
         REBALANCE_ERROR
+        REBALANCE_GIVEN_UP
 
     cdef cppclass RebalanceEvent:
         RebalanceEvent()

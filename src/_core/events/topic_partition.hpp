@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,22 @@ struct PartitionOffset {
 
 inline void sort_partitions(std::vector<TopicPartition>& p) { std::sort(p.begin(), p.end()); }
 
+inline void sort_names(std::vector<std::string>& names) { std::sort(names.begin(), names.end()); }
+
+inline bool contains_name(const std::vector<std::string>& sorted, const std::string& name) {
+  return std::binary_search(sorted.begin(), sorted.end(), name);
+}
+
 inline bool holds_partition(const std::vector<TopicPartition>& sorted, const std::string& topic, int32_t partition) {
   return std::binary_search(sorted.begin(), sorted.end(), TopicPartition(topic, partition));
+}
+
+// All partitions of both, which are sorted.
+inline std::vector<TopicPartition> partitions_with(const std::vector<TopicPartition>& a,
+                                                   const std::vector<TopicPartition>& b) {
+  std::vector<TopicPartition> all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
 }
 
 // The partitions of `from` that are not in `without`; both are sorted.

@@ -130,6 +130,8 @@ cdef class ClassicGroupManager(RequestManager):
             self._abandon(now_ms)
             self._join_again(now_ms)
         wait = min(self._heartbeat(now_ms), self.orphans.poll(now_ms))
+        if self.rejoin_wanted:
+            wait = min(wait, self.membership.withdraw_assign(now_ms))
         if self.membership.state == MEMBER_STABLE:
             self._rejoin_if_needed(now_ms)
         if self.membership.revocation_committed():

@@ -28,7 +28,8 @@ Errors per partition of an OffsetCommit response:
 After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID a heartbeat goes out at once
 (take_fence); its answer decides.
 Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is not a member, _ASSIGNMENT_LOST for commits
-that waited when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that was revoked
+that waited when the assignment was lost and for partitions that N gave up without the application, STALE_MEMBER_EPOCH
+or ILLEGAL_GENERATION for a partition that was revoked
 while its commit waited, _NO_OFFSET where there is nothing to commit.
 """
 cimport cython
@@ -204,10 +205,15 @@ cdef class CommitRequestManager(RequestManager):
         cdef uint64_t sequence = self.next_sequence
         cdef bint as_member = self.membership.subscribed and (departing or not self.membership.leaving)
         cdef bint out = as_member and not self.membership.joined
-        cdef bint plain = not departing and not out and is_plain(event)
+        cdef bint refused
+        cdef bint plain
         cdef int64_t deadline_ms = event.deadline_ms
         cdef QueuedCommit* queued
         cdef size_t i
+        for i in range(event.offsets.size()):
+            event.offsets[i].error = 0
+        refused = as_member and not departing and self.positions.subscription.refuse_given_up(event.offsets)
+        plain = not departing and not out and not refused and is_plain(event)
         if not event.sync:
             deadline_ms = min(deadline_ms, now_ms + self.config.session_timeout_ms)
         self.next_sequence += 1
@@ -229,13 +235,14 @@ cdef class CommitRequestManager(RequestManager):
         if departing:
             queued.ours.assign(event.offsets.size(), 1)
         for i in range(event.offsets.size()):
-            event.offsets[i].error = 0
-            if event.offsets[i].offset >= 0:
+            if event.offsets[i].offset >= 0 and event.offsets[i].error == 0:
                 queued.steps[i] = COMMIT_OPEN
                 queued.left += 1
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
-        if queued.left == 0:
+        if queued.left == 0 and refused:
+            self._finish(sequence, 0, b"", now_ms)
+        elif queued.left == 0:
             self._finish(sequence, <int>ERR_NO_OFFSET, b"no offset to commit", now_ms)
         elif out:
             self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group: cannot commit", now_ms)

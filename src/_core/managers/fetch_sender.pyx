@@ -167,7 +167,7 @@ cdef class FetchSender(RequestManager):
             p.listed_for_fetch = False
             node = -1
             if (p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking
-                    and p.fetch_offset.load() < p.end_offset.load()):
+                    and not p.unsubscribed.load() and p.fetch_offset.load() < p.end_offset.load()):
                 if p.request.not_before_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)

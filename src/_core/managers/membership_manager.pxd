@@ -10,7 +10,7 @@ from kconsumer._core.events.application_event cimport (
     SubscribeEvent,
 )
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.events.rebalance_event cimport RebalanceKind
+from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -20,6 +20,7 @@ from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
 from kconsumer._core.state.member_state cimport MemberState
 from kconsumer._core.state.ownership cimport Ownership
+from kconsumer._core.state.subscription_state cimport TakeAway
 
 
 cdef class MembershipManager:
@@ -41,10 +42,15 @@ cdef class MembershipManager:
     cdef string target_assignor  # thread: N (the application's own assignor of the target; empty: another)
     cdef NullableString target_user_data         # thread: N (sent to this member with the target)
     cdef uint64_t epoch                          # thread: N (of the latest SubscribeEvent or LeaveGroupEvent)
+    cdef bint calls_on_assign                    # thread: N (the application has the callback)
+    cdef bint calls_on_revoke                    # thread: N (the application has on_revoke or on_lost)
     cdef uint64_t rebalance_id                   # thread: N (of the latest RebalanceEvent)
     cdef bint awaiting                           # thread: N (the ACK of a REVOKE, ASSIGN or LOST is outstanding)
     cdef RebalanceKind awaited_kind              # thread: N
     cdef uint64_t awaited_id                     # thread: N
+    cdef int64_t awaiting_since_ms               # thread: N
+    cdef int64_t revoking_since_ms               # thread: N (when the latest revocation began)
+    cdef bint waited                             # thread: N (application_wait_ms of that revocation is over)
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
     cdef bint in_leave_callback                  # thread: N (of LeaveCallbackEvent, until LeaveGroupEvent)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know it yet)
@@ -84,6 +90,9 @@ cdef class MembershipManager:
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil
     # Cooperative: owned partitions no longer subscribed must be revoked before JoinGroup. True if there are none.
     cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil
+    # ASSIGNING_PARTITIONS → STABLE if the application has not begun its on_assign for a while. Call it when the group
+    # waits for this member. Returns the time until it may do so.
+    cdef int64_t withdraw_assign(self, int64_t now_ms) noexcept nogil
     # Whether a topic is subscribed, by name or pattern.
     cdef bint wants(self, const string& topic) noexcept nogil
     # Whether every commit that was accepted before the revocation was acknowledged, or before the rejoin or the leave
@@ -125,23 +134,31 @@ cdef class MembershipManager:
     cdef int64_t _check_liveness(self, int64_t now_ms) noexcept nogil
     cdef bint _in_poll(self) noexcept nogil
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil
+    cdef void _leave_stale(self, const string& why, int64_t now_ms) noexcept nogil
+    cdef int64_t _check_revocation(self, int64_t now_ms) noexcept nogil
+    cdef void _give_up_late(self, int64_t now_ms) noexcept nogil
+    cdef bint _take_away(self, TakeAway how, int64_t now_ms) noexcept nogil
+    cdef void _changed_assignment(self, int64_t now_ms) noexcept nogil
+    cdef bint _calls_on_assign(self) noexcept nogil
+    cdef bint _is_eager(self) noexcept nogil
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil
     cdef void _join(self, int64_t now_ms) noexcept nogil
     cdef bint _revoke_first(self, const vector[TopicPartition]& partitions, int64_t now_ms) noexcept nogil
-    cdef void _revoke(self) noexcept nogil
+    cdef void _revoke(self, int64_t now_ms) noexcept nogil
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil
     cdef void _assign(self, int64_t now_ms) noexcept nogil
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil
     cdef void _commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
                                 int64_t now_ms) noexcept nogil
-    cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil
+    cdef void _revoked(self, vector[PartitionOffset]& offsets, int64_t now_ms) noexcept nogil
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil
     cdef void _no_member(self, int64_t now_ms) noexcept nogil
-    cdef void _lose(self) noexcept nogil
+    cdef void _lose(self, int64_t now_ms) noexcept nogil
     cdef void _drop_reconciliation(self) noexcept nogil
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
-    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil
-    cdef void _post(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil
+    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions,
+                      int64_t now_ms) noexcept nogil
+    cdef void _post(self, RebalanceEvent& event, RebalanceKind kind) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil

@@ -4,15 +4,18 @@ its target for both group protocols, the subscribed topics, max.poll.interval.ms
 thread: N. Never: sends a request (the manager of the protocol does, from `state`), runs a callback, commits (it passes
 offsets to CommitRequestManager).
 
-The application answers every RebalanceEvent, except for an error, with an ACK that carries its id. At most one ACK is
-outstanding. Exception: a LOST may follow a REVOKE or ASSIGN that the application is running at that moment.
-GroupShared.lost_rebalance_id makes it skip events that it has not begun.
+Where the application has no callback, this manager changes the assignment itself. It asks the application for a
+revocation only if records of the partitions are in its hands (SubscriptionState.take_away).
+
+The application answers every RebalanceEvent with an ACK that carries its id, except for an error, GIVEN_UP and an
+ASSIGN of nothing. At most one ACK is outstanding. Exception: a LOST may follow a REVOKE or ASSIGN that the application
+is running at that moment. An event that it has not begun is withdrawn first.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport to_string
+from kconsumer._core.base.cpp cimport to_string, uint32_t
 from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
 from kconsumer._core.base.status cimport (
@@ -21,15 +24,16 @@ from kconsumer._core.base.status cimport (
     ERR_MAX_POLL_EXCEEDED,
     ERR_TIMED_OUT,
 )
-from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.events.background_event cimport ATTENTION_CONTROL, BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
     REBALANCE_ERROR,
+    REBALANCE_GIVEN_UP,
     REBALANCE_LOST,
     REBALANCE_REVOKE,
     RebalanceEvent,
 )
-from kconsumer._core.events.topic_partition cimport holds_partition
+from kconsumer._core.events.topic_partition cimport contains_name, holds_partition
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
 from kconsumer._core.managers.broker_reason cimport topic_reason
 from kconsumer._core.state.member_state cimport (
@@ -49,6 +53,7 @@ from kconsumer._core.state.member_state cimport (
 )
 from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.subscription_state cimport TAKE_FREE, TAKE_LATE, TAKE_LOST, TakeAway
 
 
 cdef extern from * nogil:
@@ -59,21 +64,19 @@ cdef extern from * nogil:
       v.erase(std::unique(v.begin(), v.end()), v.end());
     }
     template <class T> static inline bool kc_same(const std::vector<T>& a, const std::vector<T>& b) { return a == b; }
-    static inline bool kc_contains_name(const std::vector<std::string>& sorted, const std::string& name) {
-      return std::binary_search(sorted.begin(), sorted.end(), name);
-    }
     """
     void sort_unique "kc_sort_unique"[T](vector[T]& v)
     bint same "kc_same"[T](const vector[T]& a, const vector[T]& b)
-    bint contains_name "kc_contains_name"(const vector[string]& sorted, const string& name)
 
 cdef const char* rebalance_name(RebalanceKind kind) noexcept nogil:
-    return b"assign" if kind == REBALANCE_ASSIGN else b"revoke" if kind == REBALANCE_REVOKE else b"lost"
+    return (b"assign" if kind == REBALANCE_ASSIGN else b"revoke" if kind == REBALANCE_REVOKE
+            else b"lost" if kind == REBALANCE_LOST else b"given up")
 
 
 cdef enum:
     LIVENESS_SAMPLE_MS = 1000       # upper bound: how late a missed max.poll.interval.ms may be noticed
     STALE_SAMPLE_MS = 100           # how late the next poll may be noticed
+    ASSIGN_GRACE_MS = 500           # how long a queued on_assign delays a rebalance for which the group waits
 
 
 @cython.no_gc
@@ -97,6 +100,8 @@ cdef class MembershipManager:
         cdef vector[string] topics = event.topics
         cdef vector[string] patterns = event.patterns
         self.epoch = event.epoch
+        self.calls_on_assign = event.calls_on_assign
+        self.calls_on_revoke = event.calls_on_revoke
         event.release()
         sort_unique(topics)
         sort_unique(patterns)
@@ -223,7 +228,9 @@ cdef class MembershipManager:
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait
         self._take_metadata()
-        wait = self._check_liveness(now_ms)
+        wait = min(self._check_liveness(now_ms), self._check_revocation(now_ms))
+        if self.ownership.waits():
+            wait = min(wait, self.withdraw_assign(now_ms))
         if self.state == MEMBER_STALE:
             wait = min(wait, self._await_return(now_ms))
         return min(wait, self._poll_leave(now_ms))
@@ -256,21 +263,90 @@ cdef class MembershipManager:
         return self.liveness.in_poll.load() and (self.background.waiting.load() or not self.liveness.on_loop.load())
 
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
-        cdef Status status
-        cdef bint losing = not self.ownership.owned().empty() or self.awaiting
+        cdef string detail = string(b"Application maximum poll interval (")
         self.background.log.write(4, 0, b"MAXPOLL", b"application maximum poll interval (%dms) exceeded by %lldms: "
                                   b"leaving the group", self.config.max_poll_interval_ms,
                                   <long long>(now_ms - self.alive_ms - self.config.max_poll_interval_ms))
+        detail.append(to_string(self.config.max_poll_interval_ms)).append(b"ms) exceeded")
+        self._leave_stale(detail, now_ms)
+
+    cdef void _leave_stale(self, const string& why, int64_t now_ms) noexcept nogil:
+        cdef bint losing = not self.ownership.owned().empty() or self.awaiting
         self.move(MEMBER_STALE)
         self._no_member(now_ms)
         self.leave_wanted = True
         # As in confluent_kafka: poll() returns the error, the next call runs on_lost.
-        status.code = <int>ERR_MAX_POLL_EXCEEDED
-        status.detail.assign(b"Application maximum poll interval (").append(to_string(self.config.max_poll_interval_ms))
-        status.detail.append(b"ms) exceeded")
-        self.report(status, string())
+        self.report(Status(<int>ERR_MAX_POLL_EXCEEDED, why), string())
         if losing and not self.awaiting_lost:
-            self._lose()
+            self._lose(now_ms)
+
+    cdef int64_t _check_revocation(self, int64_t now_ms) noexcept nogil:
+        """End what a revocation waits for: the application's next call, then everything."""
+        cdef string detail
+        cdef int64_t until
+        if self.state != MEMBER_REVOKING_PARTITION and self.state != MEMBER_PARTITION_REVOKED:
+            return INT64_MAX
+        # The coordinator waits as long (rebalance timeout), and then removes the member: its commits are refused.
+        until = self.revoking_since_ms + self.config.max_poll_interval_ms
+        if now_ms >= until:
+            detail = string(b"a revocation was not finished within max.poll.interval.ms (")
+            detail.append(to_string(self.config.max_poll_interval_ms)).append(
+                b"ms), because its callback or the commits before it took longer: left the group")
+            self.background.log.write(4, 0, b"MAXPOLL", b"%s", detail.c_str())
+            self._leave_stale(detail, now_ms)
+            return 0
+        if self.state == MEMBER_REVOKING_PARTITION and not self.waited:
+            if now_ms < self.revoking_since_ms + self.config.application_wait_ms:
+                return min(until, self.revoking_since_ms + self.config.application_wait_ms) - now_ms
+            self.waited = True
+            self._give_up_late(now_ms)
+        return until - now_ms
+
+    cdef void _give_up_late(self, int64_t now_ms) noexcept nogil:
+        """Give the partitions up without the application, unless its callback is running."""
+        cdef RebalanceEvent event
+        if not self.background.withdraw_rebalance(self.awaited_id):
+            return
+        event.partitions = self.ownership.revoking()
+        self.background.log.write(4, 0, b"REVOKE", b"the application has not called poll() within "
+                                  b"rebalance.application.wait.ms (%dms): %zu partitions are given up, and the records "
+                                  b"that it works on are read again", self.config.application_wait_ms,
+                                  event.partitions.size())
+        if not self._take_away(TAKE_LATE, now_ms):
+            return  # unsubscribe() or close() has begun
+        self.awaiting = False
+        if self.calls_on_revoke:
+            self._post(event, REBALANCE_GIVEN_UP)
+
+    cdef bint _take_away(self, TakeAway how, int64_t now_ms) noexcept nogil:
+        """Revoke without the application. False: its next call does."""
+        cdef vector[PartitionOffset] offsets
+        if not self.positions.subscription.take_away(self.ownership.revoking(), self.epoch, how,
+                                                     self.config.auto_offset_store, offsets):
+            return False
+        self._changed_assignment(now_ms)
+        self._revoked(offsets, now_ms)
+        return True
+
+    cdef void _changed_assignment(self, int64_t now_ms) noexcept nogil:
+        self.background.attention.set(<uint32_t>ATTENTION_CONTROL)
+        self.positions.adopt(now_ms)
+
+    cdef int64_t withdraw_assign(self, int64_t now_ms) noexcept nogil:
+        """End ASSIGNING_PARTITIONS if the application has not begun its on_assign for a while: the group waits.
+
+        Returns the time until then. The partitions are assigned again by the next target.
+        """
+        if self.state != MEMBER_ASSIGNING_PARTITIONS or not self.awaiting or self.awaited_kind != REBALANCE_ASSIGN:
+            return INT64_MAX
+        if now_ms < self.awaiting_since_ms + ASSIGN_GRACE_MS:
+            return self.awaiting_since_ms + ASSIGN_GRACE_MS - now_ms
+        if not self.background.withdraw_rebalance(self.awaited_id):
+            return INT64_MAX
+        self.awaiting = False
+        self.ownership.untake()
+        self._reconciled(now_ms)
+        return 0
 
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil:
         """Join again after a leave for missing polls.
@@ -322,7 +398,7 @@ cdef class MembershipManager:
         if self.ownership.revoking().empty():
             self._assign(now_ms)
         else:
-            self._revoke()
+            self._revoke(now_ms)
 
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil:
         return self._revoke_first(self.ownership.owned(), now_ms)
@@ -344,14 +420,17 @@ cdef class MembershipManager:
         if self.started_ms < 0:
             self.started_ms = now_ms
         self.ownership.give_up(partitions)
-        self._revoke()
+        self._revoke(now_ms)
         return False
 
-    cdef void _revoke(self) noexcept nogil:
+    cdef void _revoke(self, int64_t now_ms) noexcept nogil:
         self.move(MEMBER_PREPARE_REVOCATION)
         self._stop_fetching(self.ownership.revoking())
         self.move(MEMBER_REVOKING_PARTITION)
-        self._notify(REBALANCE_REVOKE, self.ownership.revoking())
+        self.revoking_since_ms = now_ms
+        self.waited = False
+        if self.calls_on_revoke or not self._take_away(TAKE_FREE, now_ms):
+            self._notify(REBALANCE_REVOKE, self.ownership.revoking(), now_ms)
 
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil:
         cdef PartitionState* p
@@ -361,18 +440,35 @@ cdef class MembershipManager:
                 self.positions.mark_dirty(p)
 
     cdef void _assign(self, int64_t now_ms) noexcept nogil:
-        """Run on_assign; in the classic protocol also without partitions (as librdkafka)."""
-        cdef bint silent
+        """Assign the rest of the target: here, or in on_assign if the application has one.
+
+        In the classic protocol on_assign runs also without partitions (as in librdkafka), which nothing waits for.
+        """
+        cdef RebalanceEvent event
+        cdef bint empty
         if not self.ownership.take():
             return
-        silent = self.config.consumer_protocol and self.ownership.assigning().empty()
-        if not silent or self.state == MEMBER_PARTITION_REVOKED:
+        empty = self.ownership.assigning().empty()
+        if not (empty and self.config.consumer_protocol) or self.state == MEMBER_PARTITION_REVOKED:
             # The table has no move past ASSIGNING_PARTITIONS.
             self.move(MEMBER_ASSIGNING_PARTITIONS)
-        if silent:
+        if empty:
+            if not self.config.consumer_protocol and self._calls_on_assign():
+                self._post(event, REBALANCE_ASSIGN)
+            self._reconciled(now_ms)
+        elif not self._calls_on_assign() and self.positions.subscription.give(
+                self.ownership.assigning(), self._is_eager(), self.epoch):
+            self._changed_assignment(now_ms)
+            self.ownership.taken(self.ownership.ours())
             self._reconciled(now_ms)
         else:
-            self._notify(REBALANCE_ASSIGN, self.ownership.assigning())
+            self._notify(REBALANCE_ASSIGN, self.ownership.assigning(), now_ms)
+
+    cdef bint _calls_on_assign(self) noexcept nogil:
+        return self.calls_on_assign or not self.target_assignor.empty()
+
+    cdef bint _is_eager(self) noexcept nogil:
+        return not self.config.consumer_protocol and not self.config.cooperative
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
         if self.state != MEMBER_STABLE:
@@ -410,7 +506,7 @@ cdef class MembershipManager:
         if self.awaiting and event.kind == self.awaited_kind and event.rebalance_id == self.awaited_id:
             self.awaiting = False
             if event.kind == REBALANCE_REVOKE:
-                self._on_revoked(event, now_ms)
+                self._revoked(event.offsets, now_ms)
             elif event.kind == REBALANCE_ASSIGN:
                 sort_unique(event.assignment)
                 self.ownership.taken(event.assignment)
@@ -427,12 +523,12 @@ cdef class MembershipManager:
         if self.config.auto_commit and not offsets.empty():
             self.commits.commit_departing(offsets, deadline_ms, now_ms)
 
-    cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
-        # 1. The application has committed its offsets. 2. The commits end. 3. The coordinator is informed.
+    cdef void _revoked(self, vector[PartitionOffset]& offsets, int64_t now_ms) noexcept nogil:
+        # 1. The partitions have left the assignment. 2. The commits end. 3. The coordinator is informed.
         self.commits.hold(self.ownership.owned())
         self.ownership.given_up()
         self.move(MEMBER_PARTITION_REVOKED)
-        self._commit_departing(event.offsets, now_ms + self.config.max_poll_interval_ms, now_ms)
+        self._commit_departing(offsets, self.revoking_since_ms + self.config.max_poll_interval_ms, now_ms)
 
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil:
         self.awaiting_lost = False
@@ -459,7 +555,7 @@ cdef class MembershipManager:
         self._no_member(now_ms)
         self.started_ms = now_ms
         if losing:
-            self._lose()
+            self._lose(now_ms)
         else:
             self.move(MEMBER_JOINING)
 
@@ -476,7 +572,7 @@ cdef class MembershipManager:
         self._no_member(now_ms)
         self.leave_wanted = False
         if losing and not self.awaiting_lost:
-            self._lose()
+            self._lose(now_ms)
         if fatal:
             event.type = BACKGROUND_ERROR
             event.status = status
@@ -491,16 +587,27 @@ cdef class MembershipManager:
         self.shared.publish(self.membership.member_id, -1)
         self.commits.on_lost(now_ms)
 
-    cdef void _lose(self) noexcept nogil:
+    cdef void _lose(self, int64_t now_ms) noexcept nogil:
         """Lose all partitions.
 
         A running callback continues; events that the application has not taken are obsolete.
         """
+        cdef vector[PartitionOffset] nothing
+        cdef bint running = self.awaiting and not self.background.withdraw_rebalance(self.awaited_id)
         self.ownership.lose()
         self.shared.lost_rebalance_id.store(self.rebalance_id)
         self._stop_fetching(self.ownership.owned())
+        if not running and not self.calls_on_revoke and self.positions.subscription.take_away(
+                self.ownership.owned(), self.epoch, TAKE_LOST, self.config.auto_offset_store, nothing):
+            self.awaiting = False
+            self._changed_assignment(now_ms)
+            self._on_lost(now_ms)
+            return
+        # poll() returns an error before it runs on_lost: their records must not come with it.
+        self.positions.subscription.drop_rows(self.ownership.owned())
+        self._changed_assignment(now_ms)
         self.awaiting_lost = True
-        self._notify(REBALANCE_LOST, self.ownership.owned())
+        self._notify(REBALANCE_LOST, self.ownership.owned(), now_ms)
 
     # ---- leaving
 
@@ -607,22 +714,25 @@ cdef class MembershipManager:
 
     # ---- events and moves
 
-    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil:
-        self.rebalance_id += 1
+    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions,
+                      int64_t now_ms) noexcept nogil:
+        """Post an event, and await its ACK."""
+        cdef RebalanceEvent event
+        event.partitions = partitions
+        self._post(event, kind)
         self.awaiting = True
         self.awaited_kind = kind
-        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"REBALANCE", b"%s: %zu partitions", rebalance_name(kind),
-                                  partitions.size())
-        self._post(kind, partitions)
-
-    cdef void _post(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil:
-        cdef RebalanceEvent event
         self.awaited_id = self.rebalance_id
+        self.awaiting_since_ms = now_ms
+
+    cdef void _post(self, RebalanceEvent& event, RebalanceKind kind) noexcept nogil:
+        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"REBALANCE", b"%s: %zu partitions", rebalance_name(kind),
+                                  event.partitions.size())
+        self.rebalance_id += 1
         event.kind = kind
         event.id = self.rebalance_id
         event.epoch = self.epoch
-        event.eager = not self.config.consumer_protocol and not self.config.cooperative
-        event.partitions = partitions
+        event.eager = self._is_eager()
         if kind == REBALANCE_ASSIGN and not self.target_assignor.empty():
             event.assignor = self.target_assignor
             event.generation = self.membership.epoch

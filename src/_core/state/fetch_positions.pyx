@@ -87,7 +87,6 @@ cdef class FetchPositions:
                     p.eof_reported_at = -1
                     p.last_error = 0
                     p.bad_batch = BadBatch()
-                    p.revoking = False
                     if p.state == FETCH_STOPPED:
                         self._note_stop(p, string())
                     self.start_at(p, offset, leader_epoch)

@@ -26,6 +26,7 @@ struct GroupConfig {
   int32_t session_timeout_ms = 45000;
   int32_t heartbeat_interval_ms = 3000;
   int32_t max_poll_interval_ms = 300000;
+  int32_t application_wait_ms = 86400000;  // how long a revocation waits for the application's next call
   bool auto_commit = true;
   int32_t auto_commit_interval_ms = 5000;
   bool auto_offset_store = true;

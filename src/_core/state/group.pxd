@@ -18,6 +18,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         int32_t session_timeout_ms
         int32_t heartbeat_interval_ms
         int32_t max_poll_interval_ms
+        int32_t application_wait_ms
         bint auto_commit
         int32_t auto_commit_interval_ms
         bint auto_offset_store

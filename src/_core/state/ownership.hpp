@@ -5,8 +5,6 @@
 // says so in its answer. Partitions are therefore taken in one place, take(). It takes nothing if an unanswered heartbeat
 // did not report all of it.
 #pragma once
-#include <algorithm>
-#include <iterator>
 #include <vector>
 
 #include "events/topic_partition.hpp"
@@ -22,8 +20,8 @@ class Ownership {
   const Partitions& revoking() const { return revoking_; }    // on_revoke runs, or their offsets are being committed
   const Partitions& assigning() const { return assigning_; }  // on_assign runs
   const Partitions& target() const { return target_; }        // the newest one
-  Partitions ours() const { return both(owned_, assigning_); }
-  Partitions claimed() const { return both(ours(), revoking_); }  // no other member may have them
+  Partitions ours() const { return partitions_with(owned_, assigning_); }
+  Partitions claimed() const { return partitions_with(ours(), revoking_); }  // no other member may have them
 
   // ---- the target
   void aim_at(const Partitions& target) {
@@ -60,6 +58,8 @@ class Ownership {
     assigning_.clear();
   }
 
+  void untake() { assigning_.clear(); }  // the application has seen nothing of them
+
   // ---- ends
   void lose() {  // until on_lost has run, they are the application's
     owned_ = ours();
@@ -83,11 +83,6 @@ class Ownership {
  private:
   bool may_take() const {
     return !unanswered_ || partitions_without(partitions_without(target_, owned_), reported_).empty();
-  }
-  static Partitions both(const Partitions& a, const Partitions& b) {
-    Partitions all;
-    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
-    return all;
   }
 
   Partitions owned_, revoking_, assigning_, target_, reported_;

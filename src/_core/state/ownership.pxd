@@ -20,6 +20,7 @@ cdef extern from "state/ownership.hpp" namespace "kc" nogil:
         void given_up()
         void committed()
         bint take()
+        void untake()
         void taken(const vector[TopicPartition]& owned)
         void lose()
         void clear()

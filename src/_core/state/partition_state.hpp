@@ -4,12 +4,14 @@
 // The object outlives its assignment while fetched data, queues or requests refer to it. The holder of such a reference
 // compares epochs to see whether the reference is still current.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
+#include "events/topic_partition.hpp"
 #include "state/request_state.hpp"
 
 namespace kc {
@@ -49,6 +51,43 @@ struct Watermarks {
   }
 };
 
+// The records of a partition that the latest call has returned, or returns one by one.
+struct Hand {
+  int64_t offset = OFFSET_INVALID;  // of the first one
+  int32_t leader_epoch = -1;        // of its batch
+  int32_t last_leader_epoch = -1;   // of the batch of `last`
+  int64_t last = OFFSET_INVALID;    // poll() returns one by one up to this offset; INVALID: a list or a batch
+};
+
+// Written by one thread, read by others without a lock: a number that is odd during a change shows torn values.
+class AtomicHand {
+ public:
+  void store(const Hand& hand) {
+    version_.fetch_add(1, std::memory_order_acq_rel);
+    offset_.store(hand.offset, std::memory_order_release);
+    last_.store(hand.last, std::memory_order_release);
+    leader_epoch_.store(hand.leader_epoch, std::memory_order_release);
+    last_leader_epoch_.store(hand.last_leader_epoch, std::memory_order_release);
+    version_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  Hand load() const {
+    for (;;) {
+      Hand hand;
+      const uint32_t before = version_.load(std::memory_order_acquire);
+      hand.offset = offset_.load(std::memory_order_acquire);
+      hand.last = last_.load(std::memory_order_acquire);
+      hand.leader_epoch = leader_epoch_.load(std::memory_order_acquire);
+      hand.last_leader_epoch = last_leader_epoch_.load(std::memory_order_acquire);
+      if (!(before & 1) && before == version_.load(std::memory_order_acquire)) return hand;
+    }
+  }
+
+ private:
+  std::atomic<uint32_t> version_{0};
+  std::atomic<int64_t> offset_{OFFSET_INVALID}, last_{OFFSET_INVALID};
+  std::atomic<int32_t> leader_epoch_{-1}, last_leader_epoch_{-1};
+};
+
 struct PartitionState {
   const std::string topic;
   const int32_t partition;
@@ -66,13 +105,13 @@ struct PartitionState {
   int32_t departed_leader_epoch = -1;
   int64_t named_offset = OFFSET_INVALID;  // set by an explicit commit(): all records before it are processed; as above
   int32_t named_leader_epoch = -1;
-  int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, if it counts as unprocessed
-  int32_t unprocessed_leader_epoch = -1;    // of the batch of that record
+  bool in_hand = false;  // records of the latest call that returns records are in the application's hands
   std::string stop_reason;  // written on N: reason why the partition is stopped until a seek; empty if it is not
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};  // changes at assign, seek and unassign; data with an older epoch is dropped
   std::atomic<bool> paused{false};
+  std::atomic<bool> unsubscribed{false};  // the group assigned it for a topic that is not subscribed any more
   std::atomic<int64_t> end_offset{INT64_MAX};  // no records from this offset on are fetched
 
   // ---- returned position; written on A (exclusive call, or under SubscriptionState.lock by seek), read anywhere
@@ -80,7 +119,11 @@ struct PartitionState {
   std::atomic<int32_t> position_leader_epoch{-1};
   std::atomic<uint32_t> position_version{0};  // odd while offset and leader epoch change together
 
+  // ---- written on A (the exclusive call), read anywhere under SubscriptionState.lock, while `in_hand`
+  AtomicHand hand;
+
   // ---- thread: A (the exclusive call)
+  uint64_t hand_call = 0;  // the number of the call that `hand` is of
   int32_t parked = 0;  // how many of its entries FetchHandler has parked; later entries follow them
 
   // ---- the decoding thread, inside the gate
@@ -146,6 +189,46 @@ struct PartitionState {
   bool is_committed(int64_t offset) const {
     const int64_t asked = asked_offset.load();
     return committed_offset.load() == offset && (asked == offset || asked == OFFSET_INVALID);
+  }
+  // The offset that an automatic commit stores: the stored offset, or the position after the returned records.
+  // `processed_only`: not beyond the records in hand. Call it under SubscriptionState.lock. False: nothing new.
+  bool standing(bool auto_offset_store, bool processed_only, PartitionOffset& out) {
+    const bool stored = !auto_offset_store || stored_offset >= 0;
+    out.topic = topic;
+    out.partition = partition;
+    out.metadata.clear();
+    if (stored) {
+      out.offset = stored_offset;
+      out.leader_epoch = stored_leader_epoch;
+      out.metadata = stored_metadata;
+    } else if (assigned) {
+      read_position(out.offset, out.leader_epoch);
+    } else {
+      out.offset = departed_offset;
+      out.leader_epoch = departed_leader_epoch;
+    }
+    if (processed_only && in_hand && !stored) {
+      const Hand now = hand.load();
+      int64_t first = now.offset;
+      int32_t epoch = now.leader_epoch;
+      if (now.last >= 0 && out.offset - 1 > first) {
+        // The records that poll() returned before the latest one are processed.
+        first = std::min(out.offset - 1, now.last);
+        epoch = first == now.last ? now.last_leader_epoch : out.leader_epoch;
+      }
+      // Not below the offset that the application itself has committed since then.
+      if (named_offset > first) {
+        first = named_offset;
+        epoch = named_leader_epoch;
+      }
+      if (first < out.offset) {
+        out.offset = first;
+        out.leader_epoch = epoch;
+      }
+    }
+    if (out.offset < 0 || is_committed(out.offset)) return false;
+    asked_offset.store(out.offset);
+    return true;
   }
   // Returns the new generation.
   uint64_t drop_fetched() { return decode_generation.fetch_add(1) + 1; }

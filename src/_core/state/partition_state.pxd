@@ -1,5 +1,6 @@
 # Declares state/partition_state.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t, vector
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.state.request_state cimport RequestState
 
 
@@ -32,6 +33,16 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t last_stable
         int64_t end(bint read_committed)
 
+    cdef cppclass Hand:
+        Hand()
+        int64_t offset
+        int32_t leader_epoch
+        int32_t last_leader_epoch
+        int64_t last
+
+    cdef cppclass AtomicHand:
+        void store(const Hand& hand)
+
     cdef cppclass PartitionState:
         PartitionState(string topic, int32_t partition)
         const string topic
@@ -48,11 +59,13 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int32_t departed_leader_epoch
         int64_t named_offset
         int32_t named_leader_epoch
-        int64_t unprocessed_offset
-        int32_t unprocessed_leader_epoch
+        bint in_hand
+        uint64_t hand_call
+        AtomicHand hand
         string stop_reason
         atomic[uint64_t] position_epoch
         atomic[bint] paused
+        atomic[bint] unsubscribed
         atomic[int64_t] end_offset
         atomic[int64_t] position
         atomic[int32_t] position_leader_epoch
@@ -96,6 +109,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         BadBatch bad_batch
         void retain()
         void release()
+        bint standing(bint auto_offset_store, bint processed_only, PartitionOffset& out)
         uint64_t drop_fetched()
         Watermarks watermarks()
         int32_t read_node(int64_t now_ms)

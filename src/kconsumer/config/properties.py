@@ -196,6 +196,10 @@ _GROUP = (
     integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Maximum time in ms between calls that return "
             "records; after it the member leaves the group (KIP-62). Set it longer than your slowest processing of "
             "one call's records."),
+    integer("rebalance.application.wait.ms", 0, 86_400_000, 86_400_000, "Maximum time in ms for which a revocation "
+            "waits for the application's next call, where its records are in work or a callback is set. After it, the "
+            "partitions are given up: the records in work are read again by another member. The default leaves the "
+            "limit to `max.poll.interval.ms`.", librdkafka_default=ABSENT),
     boolean("enable.auto.commit", True, "Commit the stored offsets in the background."),
     integer("auto.commit.interval.ms", 0, 86_400_000, 5000, "Time in ms between background commits; 0: no commits."),
     boolean("enable.auto.offset.store", True, "Store the offset after each returned record, to be "

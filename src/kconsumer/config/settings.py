@@ -83,6 +83,7 @@ class Settings:
     session_timeout_ms: int
     heartbeat_interval_ms: int
     max_poll_interval_ms: int
+    rebalance_application_wait_ms: int
     enable_auto_commit: bool
     auto_commit_interval_ms: int
     enable_auto_offset_store: bool

@@ -137,7 +137,7 @@ class Consumer(GroupConsumer):
     # ---- assignment
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replace the assignment.
+        """Replace the assignment; the subscription stays.
 
         Each partition starts at its ``offset`` (absolute or OFFSET_*). Without one it starts at the group's committed
         offset, and without that at the position that ``auto.offset.reset`` defines. With ``enable.auto.commit`` the
@@ -152,13 +152,20 @@ class Consumer(GroupConsumer):
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
         self._refuse_protocol("COOPERATIVE", "incremental_assign() and incremental_unassign()")
+        if not wanted and self._is_subscribed() and not self._in_callback():
+            self._settings.logger.warning("assign([]) removes all partitions until the next rebalance and keeps the "
+                                          "subscription: call unsubscribe() to leave the group")
+        self._replace(wanted)
+
+    def _replace(self, wanted: list[TopicPartition]) -> None:
         self._commit_before_change()
         self._assign(self._plain(wanted), True)
         self._reassigned = True
 
     def unassign(self) -> None:
-        """Remove all partitions from the assignment. Raises as assign()."""
-        self.assign([])
+        """Remove all partitions from the assignment; the subscription stays. Raises as assign()."""
+        self._refuse_protocol("COOPERATIVE", "incremental_assign() and incremental_unassign()")
+        self._replace([])
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the assignment.

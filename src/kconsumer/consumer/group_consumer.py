@@ -98,7 +98,8 @@ class GroupConsumer(GroupCore):
         if self._settings.group_protocol == "consumer":
             self._refuse_patterns(topics)
         self._subscribe(sorted(t for t in topics if not t.startswith("^")),
-                        sorted(t for t in topics if t.startswith("^")))
+                        sorted(t for t in topics if t.startswith("^")),
+                        on_assign is not None, on_revoke is not None or on_lost is not None)
         self._topics = topics
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
 
@@ -135,16 +136,19 @@ class GroupConsumer(GroupCore):
         return self
 
     def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> Call[None]:
-        """Run the callback for the core, then assign or unassign if the callback did not."""
-        callback = {"assign": self._on_assign, "revoke": self._on_revoke,
-                    "lost": self._on_lost or self._on_revoke}[kind]
+        """Run the callback for the core, then assign or unassign if the callback did not.
+
+        Partitions that are "given up" have left the assignment already.
+        """
+        lost = self._on_lost or self._on_revoke
+        callback = {"assign": self._on_assign, "revoke": self._on_revoke, "lost": lost, "given up": lost}[kind]
         self._reassigned = False
         try:
             if callback is not None:
                 found = [TopicPartition(topic, partition) for topic, partition in partitions]
                 yield from awaited(callback(self._face(), found))
         finally:
-            if not self._reassigned:
+            if not self._reassigned and kind != "given up":
                 if kind == "assign":
                     self._assign([(topic, partition, OFFSET_INVALID, -1) for topic, partition in partitions], eager)
                 elif eager:

@@ -242,6 +242,18 @@ def test_consume_returns_short_before_a_rebalance():
     assert loop.calls[-1] == ("revoke", [("t", 0)])
 
 
+def test_a_fatal_error_is_kept_when_the_queue_is_full():
+    """10,000 events wait: news that later news replaces is dropped, the end of the consumer is not."""
+    loop = Loop()
+    for _ in range(10_001):
+        inside.add_error(loop.consumer, KafkaError._TRANSPORT)
+    inside.add_error(loop.consumer, KafkaError.FENCED_INSTANCE_ID, fatal=True)
+    message = loop.poll()
+    assert len(loop.errors) == 10_001
+    assert message.error().fatal()
+    assert message.error().code() == loop.errors[-1].code() == KafkaError.FENCED_INSTANCE_ID
+
+
 def test_a_wakeup_in_a_rebalance_loses_nothing(member):
     give(member, 0)
     group.push(member.consumer, "revoke", 2, [("t", 0)])

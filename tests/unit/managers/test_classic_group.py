@@ -549,19 +549,6 @@ def test_without_auto_commit_nothing_is_committed():
     assert len(member.sent(JOIN)) == 1
 
 
-def test_a_rebalance_during_on_assign_waits_for_it(member):
-    member.begin()
-    member.joined()
-    member.synced({"t": [0]})
-    member.heartbeat(REBALANCE)
-    assert member.state == "ASSIGNING_PARTITIONS"
-    member.serve()
-    assert member.state == "REVOKING_PARTITION"
-    member.serve()
-    assert member.calls == [("assign", [("t", 0)]), ("revoke", [("t", 0)])]
-    assert len(member.sent(JOIN)) == 1
-
-
 def test_a_member_with_nothing_joins_again_without_callback(member):
     member.stable({})
     member.heartbeat(REBALANCE)
@@ -633,8 +620,7 @@ def test_cooperative_gives_up_topics_it_no_longer_wants_before_joining():
 
 
 def test_a_changed_subscription_joins_again(stable):
-    stable.consumer.subscribe(["t", "u"])
-    stable.turn()
+    stable.subscribe("t", "u")
     assert stable.state == "REVOKING_PARTITION"
     stable.serve()
     assert read_subscription(stable.the(JOIN)["body"]["protocols"][0]["metadata"])["topics"] == ["t", "u"]
