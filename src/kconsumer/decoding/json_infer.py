@@ -1,6 +1,7 @@
 """Infer the type of JSON texts from a sample.
 
-Owns: infer_type. Threads: any (pure functions). Never: proposes a type that fails to decode the sample.
+Owns: infer_type. Threads: any (pure functions). Never: proposes a type that fails to decode the sample,
+or changes a number of it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from kconsumer._core.values.value_decoder import RowError
@@ -19,6 +21,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?")
 _MOST_FIELDS = 1_000  # an object with more fields counts as a map
 _MOST_NESTED = 40
+_MOST_DIGITS = 76  # of a decimal
 
 
 class _Seen:
@@ -27,6 +30,8 @@ class _Seen:
     def __init__(self) -> None:
         self.kinds: set[str] = set()
         self.least = self.most = 0
+        self.is_exact = True  # as float64: its shortest decimal is the number of the text
+        self.whole_digits = self.fraction_digits = 0  # of the numbers
         self.fields: dict[str, _Seen] = {}
         self.item: _Seen | None = None
         self.texts: set[str] = set()  # forms of the strings
@@ -38,6 +43,9 @@ class _Seen:
         self.kinds.add(kind)
         if kind == "int":
             self.least, self.most = min(self.least, value), max(self.most, value)
+            self.number(Decimal(value))
+        elif kind == "float":
+            self.number(value)
         elif kind == "str":
             self.texts.add(_form(value))
         elif kind == "object":
@@ -49,6 +57,14 @@ class _Seen:
             for inner in value:
                 self.item.add(inner, depth + 1)
 
+    def number(self, value: Decimal) -> None:
+        """Note the digits of a number, and whether a float64 keeps it."""
+        self.is_exact = self.is_exact and Decimal(repr(float(value))) == value
+        exponent = value.as_tuple().exponent
+        assert isinstance(exponent, int)  # JSON has no infinity
+        self.whole_digits = max(self.whole_digits, value.adjusted() + 1 if value else 0)
+        self.fraction_digits = max(self.fraction_digits, -exponent)
+
     def type(self) -> Type:
         match sorted(self.kinds):
             case ["bool"]:
@@ -56,7 +72,7 @@ class _Seen:
             case ["int"]:
                 return self.integer()
             case ["float"] | ["float", "int"]:
-                return plan.FLOAT64
+                return plan.FLOAT64 if self.is_exact else self.decimal()
             case ["str"]:
                 return _BY_FORM.get(max(self.texts), plan.TEXT) if len(_groups(self.texts)) == 1 else plan.TEXT
             case ["array"]:
@@ -71,7 +87,14 @@ class _Seen:
             return plan.INT64
         if self.least >= 0 and self.most < 1 << 64:
             return plan.read_type("uint64")
-        return plan.decimal(38, 0) if max(-self.least, self.most) < 10**38 else plan.FLOAT64
+        return plan.FLOAT64 if self.whole_digits > 38 and self.is_exact else self.decimal()
+
+    def decimal(self) -> Type:
+        """Return a decimal that keeps all numbers, of 38 digits if they suffice; else their text."""
+        for digits in (38, _MOST_DIGITS):
+            if self.whole_digits + self.fraction_digits <= digits:
+                return plan.decimal(digits, self.fraction_digits)
+        return plan.RAW_JSON
 
     def object(self) -> Type:
         types = {name: seen.type() for name, seen in self.fields.items()}
@@ -84,7 +107,7 @@ class _Seen:
         return plan.struct(tuple(Field(name, one) for name, one in types.items()))
 
 
-_KINDS = {bool: "bool", int: "int", float: "float", str: "str", dict: "object", list: "array"}
+_KINDS = {bool: "bool", int: "int", Decimal: "float", str: "str", dict: "object", list: "array"}
 # Forms of strings. The largest name of a group is the form for the whole group.
 _BY_FORM = {"date": plan.DATE, "local 6": plan.timestamp("us"), "local 9": plan.timestamp("ns"),
             "zoned 6": plan.timestamp("us", "UTC"), "zoned 9": plan.timestamp("ns", "UTC")}
@@ -123,9 +146,10 @@ def infer_type(values: Iterable[bytes | None], errors: Errors) -> Type:
     seen, good = _Seen(), []
     for value in values:
         try:
-            made = json.loads((value or b"").decode(), parse_constant=_no_constant)
+            made = json.loads((value or b"").decode(), parse_constant=_no_constant, parse_float=Decimal)
             if b"\\u" in (value or b""):
-                json.dumps(made, ensure_ascii=False).encode()  # half of a surrogate pair is an error of the decoder too
+                # Half of a surrogate pair is an error of the decoder too.
+                json.dumps(made, ensure_ascii=False, default=str).encode()
         except (ValueError, RecursionError):
             continue
         seen.add(made, 0)

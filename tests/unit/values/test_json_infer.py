@@ -1,6 +1,7 @@
 """Json.infer: a schema that decodes every value that was looked at."""
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -33,6 +34,19 @@ def test_types(values, type_):
     decoder = Json.infer([json.dumps(value).encode() for value in values])
     assert type_ in (None, str(decoder.type))
     assert decoder.decode([json.dumps(value).encode() for value in values]).errors == []
+
+
+@pytest.mark.parametrize(("numbers", "type_"), [
+    (["1.5", "9007199254740993"], "decimal(38, 1)"), (["123456789012345678901234567890123456789"], "decimal(76, 0)"),
+    (["0.10000000000000000001"], "decimal(38, 20)"), (["1e400", "1"], "json"), (["0.1", "1e-400"], "json"),
+    (["0.1", "1e-7", "-5", "1E5"], "float64"), (["9" * 77], "json"), (["1" + "0" * 40], "float64"),
+])
+def test_the_type_of_numbers_keeps_each_of_them(numbers, type_):
+    rows = [number.encode() for number in numbers]
+    decoder = Json.infer(rows)
+    assert str(decoder.type) == type_
+    found = pa.array(decoder.decode(rows)).to_pylist()
+    assert [Decimal(repr(value) if isinstance(value, float) else value) for value in found] == [*map(Decimal, numbers)]
 
 
 def test_infer_ignores_invalid_json():
