@@ -15,6 +15,7 @@ from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type
 from kconsumer.decoding.registry import MOST_ASKED, RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
+from kconsumer.errors.printable import printable
 
 
 class _Reader:
@@ -51,6 +52,8 @@ class Json(RegistryDecoder[_Reader]):
         columns: names of the fields to decode; default: all.
         unit: "s", "ms", "us" or "ns": the unit of date-time fields of a registry's JSON Schema. Default: "us". Digits
             that the unit cannot hold make a row bad.
+        untyped: "object" or "json": the columns of a registry's JSON Schema for fields with ``properties`` and no
+            ``type``. Default: "object", for which values of other types are errors; "json" takes any value.
 
     Raises:
         TypeError, ValueError: the schema, the framing or the epoch is invalid.
@@ -62,7 +65,7 @@ class Json(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None,
-                 unit: str | None = None) -> None:
+                 unit: str | None = None, untyped: str | None = None) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         if epoch is not None and (not isinstance(epoch, str) or epoch not in UNITS):
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
@@ -70,11 +73,15 @@ class Json(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
         if unit is not None and registry is None:
             raise ValueError("unit= needs a registry: in a schema, declare the unit of each field")
+        if untyped is not None and untyped not in ("object", "json"):
+            raise ValueError(f"invalid untyped {untyped!r}: expected object or json")
+        if untyped is not None and registry is None:
+            raise ValueError("untyped= needs a registry: in a schema, declare the type of each field")
         names = read_columns(columns)
         kind = read_framing(framing)
         reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
-                         epoch=epoch, columns=names, unit=unit)
+                         epoch=epoch, columns=names, unit=unit, untyped=untyped)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
                   _warnings=Warnings(), _readers={} if reader is None else {"": reader},
                   _whole=None if reader is None else reader.whole)
@@ -83,7 +90,8 @@ class Json(RegistryDecoder[_Reader]):
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
         """Propose a decoder for JSON values from a sample.
 
-        Numbers with and without fractions become float64. Strings that are all dates or timestamps become that type. A
+        Numbers with and without fractions become float64 if that keeps each number of the sample, else a decimal, else
+        `json`. Strings that are all dates or timestamps become that type. A
         field of several types becomes `json`. Values that are not JSON are ignored. Print the decoder to see its
         schema.
 
@@ -120,10 +128,15 @@ class Json(RegistryDecoder[_Reader]):
 
     def _newest(self, subjects: Subjects, subject: str) -> Type:
         found = subjects.newest_of(subject)
+        without: list[str] = []
         try:
-            return _read(found, self.options["unit"] or "us")
+            made = _read(found, self.options["unit"] or "us", self.options["untyped"] or "object", without)
         except ValueError as error:
             raise JsonSchemaError(f"the newest schema of subject {subject}: {error}") from error
+        if without:
+            self._warnings.once(("without", subject), "the schema of subject %s declares fields by pattern, which have "
+                                "no column; they are skipped: %s", subject, ", ".join(map(printable, without[:20])))
+        return made
 
     def _compare(self, subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
         """Log which fields of new writers' schemas are lost."""
@@ -162,7 +175,8 @@ def _sources(batches: Any, keys: bool, rows: int) -> Iterator[ValueSource]:
             yield batch.value_source(keys)
 
 
-def _read(found: RegistrySchema, unit: str = "us") -> Type:
+def _read(found: RegistrySchema, unit: str = "us", untyped: str = "object",
+          without: list[str] | None = None) -> Type:
     if found.type not in ("JSON", ""):
         raise JsonSchemaError(f"it is not of type JSON, but {found.type}")
-    return schema_type(found.text, found.references, unit)
+    return schema_type(found.text, found.references, unit, untyped, without)

@@ -212,7 +212,7 @@ PERSON = {
         "mixed": {"type": ["string", "integer"]}, "number": {"type": ["integer", "number"]},
         "tree": {"$ref": "#/$defs/tree"}, "address": {"$ref": "address.json"},
         "both": {"allOf": [{"properties": {"x": {"type": "integer"}}}, {"properties": {"y": {"type": "string"}}}]},
-        "nowhere": {"$ref": "#/$defs/none"}, "items": {"type": "array"}, "open": {"type": "object"},
+        "items": {"type": "array"}, "open": {"type": "object"},
     },
 }
 ADDRESS = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -220,7 +220,7 @@ PERSON_TYPE = (
     "struct<id: int64, score: float64, small: int16, name: string, ok: bool, tags: list<string>, born: date32, "
     "seen: timestamp[us, UTC], blob: binary, level: string, extra: map<string, int64>, any: json, mixed: json, "
     "number: float64, tree: struct<next: json>, address: struct<city: string>, both: struct<x: int64, y: string>, "
-    "nowhere: json, items: list<json>, open: json>")
+    "items: list<json>, open: json>")
 
 
 def test_json_schema_becomes_columns():
@@ -240,7 +240,6 @@ def test_json_schema_becomes_columns():
      "struct<x: int64>"),
     ({"definitions": {"a": {"$id": "#foo", "type": "integer"}}, "properties": {"x": {"$ref": "#foo"}}},
      "struct<x: int64>"),
-    ({"properties": {"x": {"$ref": "#none"}}}, "struct<x: json>"),
     ({"properties": {"a": {"type": "integer"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
      "struct<a: int64>"),
     ({"type": "object", "properties": {"a": {"type": "integer"}}, "oneOf": [
@@ -280,7 +279,7 @@ def test_json_schemas_that_are_refused():
         with pytest.raises(ValueError, match=f"newest schema of subject s: .*{message}"):
             Json(SchemaRegistry(server), subject="s").resolved()
     definitions = {f"l{n}": {"type": "object", "properties": {k: {"$ref": f"#/$defs/l{n + 1}"} for k in "abcdefgh"}}
-                   for n in range(9)}
+                   for n in range(9)} | {"l9": {"type": "string"}}
     laughs = {"$defs": definitions, "$ref": "#/$defs/l0"}
     server = Client(versions={("s", "latest"): Schema(json.dumps(laughs), "JSON")})
     with pytest.raises(ValueError, match="more than 10000 types"):
@@ -288,7 +287,8 @@ def test_json_schemas_that_are_refused():
 
 
 def test_lost_fields_of_a_json_writer_are_logged_once(caplog):
-    server = Client({1: Schema(json.dumps(PERSON), "JSON"), 2: Schema("[]", "AVRO")})
+    person = Schema(json.dumps(PERSON), "JSON", (Reference("address.json", "address", 1),))
+    server = Client({1: person, 2: Schema("[]", "AVRO")}, {("address", 1): Schema(json.dumps(ADDRESS), "JSON")})
     decoder = Json({"id": "int64", "address": {"street": "string"}}, registry=SchemaRegistry(server))
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
