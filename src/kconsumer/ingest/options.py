@@ -261,6 +261,6 @@ class IngestOptions:
             self.decoder(), parse_metadata(self.metadata), "" if self.value == "raw" else self.bad_records or "column",
             self.target(), folder, letters=self.letters(), flatten=self.flatten,
             partitions=tuple(PartitionColumn.parse(text, hidden) for text in self.partition_by),
-            hidden_partitions=hidden,
+            format=self.format,
             files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by,
                               statistics=self.format == "delta"))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Decoder
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.schemas import BAD_RECORD, METADATA, storable, stored_type, widened_integers
+from kconsumer.ingest.schemas import BAD_RECORD, METADATA, storable, stored_type, substituted
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.transforms import Transform, parse_call
 
@@ -99,7 +99,7 @@ class Output:
     files: FileOptions = FileOptions()
     left_out: tuple[str, ...] = ()  #: columns that are not written
     types: tuple[tuple[str, Any], ...] = ()  #: columns whose nested fields are not those of the values, but the table's
-    hidden_partitions: bool = False  #: Iceberg: the table derives its partitions from columns, which stay in the files
+    format: str = "parquet"  #: of the table
 
     def __post_init__(self) -> None:
         for option, names in (("sort", self.files.sort_by), ("partition", [column.name for column in self.partitions])):
@@ -107,6 +107,11 @@ class Output:
                 if name in self.left_out:
                     raise IngestError(f"cannot {option} by {name}: the table has no column {name}, and evolve=ignore "
                                       f"leaves it out; add it with evolve=add, or {option} by another column")
+
+    @property
+    def hidden_partitions(self) -> bool:
+        """Whether the table derives its partitions from columns, which stay in the files."""
+        return self.format == "iceberg"
 
     def schema(self, with_partitions: bool = False) -> pa.Schema:
         """Return the table's schema; `with_partitions` adds columns that only divide rows.
@@ -141,8 +146,7 @@ class Output:
             raise configuration_error(f"cannot partition by all columns ({', '.join(known)}): files do not repeat the "
                                       "columns of their partition, and would have none; leave one out")
         added = {column.name for column in self.partitions if column.function is not None}
-        if self.hidden_partitions:
-            fields = [pa.field(field.name, widened_integers(field.type)) for field in fields]
+        fields = [pa.field(field.name, substituted(field.type, self.format)) for field in fields]
         unwanted = {*self.left_out, *(added if self.hidden_partitions and not with_partitions else ())}
         types = dict(self.types)
         return pa.schema([field.with_type(types.get(field.name, field.type)) for field in fields

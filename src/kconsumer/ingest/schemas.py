@@ -1,7 +1,7 @@
 """Schemas of tables: the types of columns in files, and changes of a table's schema.
 
-Owns: stored_type, widened, conformed, record_times, the column of bad records, the text form of a schema. Threads:
-any. Never: reads a table.
+Owns: stored_type, substituted, widened, conformed, record_times, the column of bad records, the text form of a schema.
+Threads: any. Never: reads a table.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), 
 METADATA: Final[dict[str, pa.DataType]] = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
+}
+_UNSIGNED: Final = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+# Format → types that it does not have → the type that stores their values without loss.
+_SUBSTITUTES: Final[dict[str, dict[pa.DataType, pa.DataType]]] = {
+    "delta": {pa.uint8(): pa.int16(), **_UNSIGNED},
+    "iceberg": {**dict.fromkeys((pa.int8(), pa.int16(), pa.uint8()), pa.int32()), **_UNSIGNED,
+                **dict.fromkeys((pa.time32("s"), pa.time32("ms")), pa.time64("us"))},
 }
 _MOST_MS: Final = (2 ** 63 - 1) // 1000
 BAD_RECORD: Final = pa.struct([
@@ -84,17 +91,17 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(stored_type(field.type)).remove_metadata() for field in schema])
 
 
-def widened_integers(found: pa.DataType) -> pa.DataType:
-    """The type with 32 bits for integers of 8 and 16, which Iceberg does not have."""
-    if found in (pa.int8(), pa.int16()):
-        return pa.int32()
+def substituted(found: pa.DataType, format: str) -> pa.DataType:
+    """Return the type of a table format that holds all values of a type, at every depth."""
     if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, widened_integers(field.type)) for field in _fields(found)])
+        return pa.struct([pa.field(field.name, substituted(field.type, format)) for field in _fields(found)])
     if pa.types.is_map(found):
-        return pa.map_(widened_integers(found.key_type), widened_integers(found.item_type))
+        return pa.map_(substituted(found.key_type, format), substituted(found.item_type, format))
     if pa.types.is_list(found):
-        return pa.list_(pa.field("element", widened_integers(found.value_type)))
-    return found
+        return pa.list_(pa.field("element", substituted(found.value_type, format)))
+    if format == "delta" and pa.types.is_fixed_size_binary(found):
+        return pa.binary()
+    return _SUBSTITUTES.get(format, {}).get(found, found)
 
 
 def _fields(found: Any) -> list[Any]:

@@ -467,6 +467,7 @@ def _check_type(name: str, found: pa.DataType) -> None:
         _check_type(name, found.value_type)
     elif (pa.types.is_unsigned_integer(found) or pa.types.is_time(found) or pa.types.is_duration(found)
           or pa.types.is_interval(found) or pa.types.is_decimal256(found) or pa.types.is_float16(found)
-          or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found) or found == pa.timestamp("ns")
+          or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found)
+          or (pa.types.is_timestamp(found) and found.unit == "ns")
           or stored_type(found) != found):
         raise IngestError(f"Delta has no type for column {name} ({found}): use another type, or remove the column")
