@@ -72,6 +72,8 @@ def test_consume_writes_every_value_and_ends(run: Run, topic: str):
     (["--from", "5", "--to", "3"], []),
     (["-p", "1", "--from", "-2"], [17, 19]),
     (["-p", "0-1", "--to", "1"], [0, 1]),
+    (["--from", str(2**63 - 1)], []),
+    (["--to", str(2**63 - 1), "--from", "8"], [16, 17, 18, 19]),
 ])
 def test_consume_from_where_to_where(run: Run, topic: str, arguments: list[str], expected: list[int]):
     assert values(run("consume", topic, *arguments)) == [f"v{n}" for n in expected]

@@ -66,6 +66,15 @@ def test_durations(text: str, seconds: float):
     assert parse(subscribe="t", maxTriggerDelay=text).max_delay_s == seconds
 
 
+@pytest.mark.parametrize("number", [0, 2**63 - 1])
+def test_the_smallest_and_the_largest_offset_and_time(number: int):
+    offsets = f'{{"t": {{"0": {number}}}}}'
+    assert parse(subscribe="t", startingOffsets=offsets, endingOffsets=offsets).batch_bounds() == (
+        AtOffsets({("t", 0): number}), AtOffsets({("t", 0): number}))
+    assert parse(subscribe="t", startingOffsetsByTimestamp=offsets).stream_start() == AtTimes({("t", 0): number})
+    assert parse(subscribe="t", startingTimestamp=str(number)).stream_start() == AtTime(number)
+
+
 def test_precedence_of_a_start():
     """A time, then times by partition, then offsets; what is overruled is not even looked at."""
     given = {"startingOffsets": "x", "startingOffsetsByTimestamp": '{"t": {"0": 4}}', "startingTimestamp": " 3 "}
@@ -179,6 +188,10 @@ def test_refused(options: dict[str, str], text: str):
     ({"subscribe": "t", "startingOffsets": "23"}, "for startingOffsets: expected a value such as"),
     ({"subscribe": "t", "startingTimestamp": "x"},
      "invalid value 'x' for startingTimestamp: expected one whole number"),
+    ({"subscribe": "t", "startingTimestamp": str(2**63)},
+     f"invalid value '{2**63}' for startingTimestamp: expected one whole number"),
+    ({"subscribe": "t", "startingOffsets": f'{{"t": {{"0": {2**63}}}}}'},
+     "for startingOffsets: expected a value such as"),
     ({"subscribe": "t", "startingTimestamp": "-1"}, "invalid value '-1' for startingTimestamp: expected milliseconds"),
     ({"subscribe": "t", "endingTimestamp": "-2"}, "invalid value '-2' for endingTimestamp: expected milliseconds"),
     ({"subscribe": "t", "startingOffsetsByTimestamp": '{"t": {"0": -2}}'},

@@ -193,7 +193,7 @@ cdef int64_t query_offset(PartitionState* p) noexcept nogil:
     """Return the latest requested logical offset or time."""
     if p.reset_tail > 0:
         return OFFSET_TAIL_BASE - p.reset_tail
-    return p.reset_timestamp if p.reset_timestamp != 0 else <int64_t>OFFSET_INVALID
+    return p.reset_timestamp
 
 
 cdef void write_partition(string& out, FetchPositions positions, PartitionState* p) noexcept nogil:

@@ -22,7 +22,7 @@ constexpr int32_t MOST_RANGE_DOUBLINGS = 16;
 // offset so far. A response that ends before the range end doubles the estimate, so it is not too low for long.
 inline int32_t bytes_to_ask(const PartitionState& p, int32_t most) {
   const int64_t end = p.end_offset.load(std::memory_order_relaxed);
-  if (end == INT64_MAX || p.range_doublings >= MOST_RANGE_DOUBLINGS) return most;
+  if (end == NO_END || p.range_doublings >= MOST_RANGE_DOUBLINGS) return most;
   const int64_t left = std::max<int64_t>(end - p.fetch_offset.load(std::memory_order_relaxed), 1);
   const int64_t each = p.received_offsets > 0 ? p.received_bytes / p.received_offsets + 1 : UNSEEN_RECORD_BYTES;
   if (left > most / each) return most;

@@ -167,7 +167,7 @@ cdef class FetchSender(RequestManager):
             p.listed_for_fetch = False
             node = -1
             if (p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking
-                    and not p.unsubscribed.load() and p.fetch_offset.load() < p.end_offset.load()):
+                    and not p.unsubscribed.load() and not p.ends_at(p.fetch_offset.load())):
                 if p.request.not_before_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
@@ -636,9 +636,9 @@ cdef class FetchSender(RequestManager):
                 p.received_offsets += next_offset - entry.fetch_offset
                 p.fetch_offset.store(next_offset)
                 session.want(dereference(entry))
-                if next_offset >= p.end_offset.load():
+                if p.ends_at(next_offset):
                     self.positions.mark_dirty(p)
-        if entry.bounded and next_offset < p.end_offset.load() and next_offset < data.high_watermark:
+        if entry.bounded and not p.ends_at(next_offset) and next_offset < data.high_watermark:
             p.range_doublings += 1
             session.want(dereference(entry))
         if self.config.partition_eof and end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:

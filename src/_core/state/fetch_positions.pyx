@@ -216,7 +216,8 @@ cdef class FetchPositions:
         elif self.config.reset_policy == RESET_LATEST:
             self.await_reset(p, -1, 0)
         elif self.config.reset_policy == RESET_BY_DURATION:
-            self.await_reset(p, kc_wall_clock_ms() - self.config.reset_duration_ms, 0)
+            # Negative times have other meanings for brokers.
+            self.await_reset(p, max(kc_wall_clock_ms() - self.config.reset_duration_ms, <int64_t>0), 0)
         else:
             detail = p.name()
             detail.append(b": ").append(why)

@@ -23,6 +23,9 @@ constexpr int64_t OFFSET_STORED = -1000;
 constexpr int64_t OFFSET_INVALID = -1001;
 constexpr int64_t OFFSET_TAIL_BASE = -2000;  // OFFSET_TAIL(n) = base - n
 
+// In place of an end offset. The largest offset is legal, negative ones are not.
+constexpr int64_t NO_END = -1;
+
 enum FetchState : int32_t {
   FETCH_NONE = 0,           // not assigned, or no longer
   FETCH_AWAIT_COMMITTED,    // waits for the group's committed offset (OffsetFetch)
@@ -112,7 +115,7 @@ struct PartitionState {
   std::atomic<uint64_t> position_epoch{0};  // changes at assign, seek and unassign; data with an older epoch is dropped
   std::atomic<bool> paused{false};
   std::atomic<bool> unsubscribed{false};  // the group assigned it for a topic that is not subscribed any more
-  std::atomic<int64_t> end_offset{INT64_MAX};  // no records from this offset on are fetched
+  std::atomic<int64_t> end_offset{NO_END};  // no records from this offset on are fetched
 
   // ---- returned position; written on A (exclusive call, or under SubscriptionState.lock by seek), read anywhere
   std::atomic<int64_t> position{OFFSET_INVALID};
@@ -163,7 +166,7 @@ struct PartitionState {
   int32_t range_doublings = 0;         // how often the estimate of the remaining range was too small
   size_t tracked_place = 0;            // index in FetchPositions.tracked
   FetchState state = FETCH_NONE;
-  int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
+  int64_t reset_timestamp = OFFSET_INVALID;  // for FETCH_AWAIT_RESET: -1, -2 or a time in ms, 0 or greater
   int64_t reset_tail = 0;              // OFFSET_TAIL: distance from the latest offset
   RequestState request;                // OffsetFetch, ListOffsets or OffsetForLeaderEpoch; of fetching while ACTIVE
   int32_t fetch_leader_epoch = -1;     // epoch of the last fetched record, for validation and last_fetched_epoch
@@ -229,6 +232,11 @@ struct PartitionState {
     if (out.offset < 0 || is_committed(out.offset)) return false;
     asked_offset.store(out.offset);
     return true;
+  }
+  // Whether no record from this offset on is wanted.
+  bool ends_at(int64_t offset) const {
+    const int64_t end = end_offset.load(std::memory_order_relaxed);
+    return end != NO_END && offset >= end;
   }
   // Returns the new generation.
   uint64_t drop_fetched() { return decode_generation.fetch_add(1) + 1; }

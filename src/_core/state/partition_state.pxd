@@ -78,6 +78,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] fetch_offset
         atomic[int64_t] committed_offset
         atomic[int64_t] asked_offset
+        bint ends_at(int64_t offset)
         bint is_committed(int64_t offset)
         atomic[int64_t] start_offset
         atomic[uint64_t] topic_id_high

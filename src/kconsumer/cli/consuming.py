@@ -20,7 +20,6 @@ from kconsumer.errors import KafkaError, exception_for
 from kconsumer.scanning.reading import within
 
 _MAX_RECORDS = 65_536
-_NO_END = 2**63
 _LOOK_S = 0.1  # interval between checks of positions, which also pass hidden records
 
 
@@ -65,7 +64,7 @@ def _spans(  # noqa: PLR0917 - only run() calls it
 def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator[RecordBatch]:
     """Yield the records of the spans. A finished partition is removed from the assignment."""
     active = dict(spans)
-    ends = {partition: _NO_END if span.end is None else span.end for partition, span in spans.items()}
+    ends = {partition: span.end for partition, span in spans.items() if span.end is not None}
     while active:
         batch = consumer.consume_batch(_MAX_RECORDS, _LOOK_S)
         if len(batch):

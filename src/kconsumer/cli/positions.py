@@ -19,6 +19,7 @@ from kconsumer.consumer import Consumer
 _NUMBER = re.compile(r"[+-]?\d+\Z")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z")
 _MAX_PARTITION = 2**31 - 1
+_MAX_TIME = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,22 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]  # not generic in
             number = int(value)
             return Position("tail", -number) if value.startswith("-") else Position("offset", number)
         if value.startswith("@") and _NUMBER.match(value[1:]):
-            return Position("time", int(value[1:]))
+            return _at_time(int(value[1:]))
         try:
             when = datetime.fromisoformat(re.sub(r"[zZ]\Z", "+00:00", value))
-            return Position("time", round(when.timestamp() * 1000))
+            return _at_time(round(when.timestamp() * 1000))
         except (ValueError, OverflowError, OSError):
             self.fail(f"invalid position {value!r}: expected beginning, end, an offset, -N, @MILLISECONDS or an ISO "
                       "8601 time",
                       param, ctx)
+
+
+def _at_time(milliseconds: int) -> Position:
+    """Return the position of a time.
+
+    A time before 1970 is taken as 1970: for brokers, negative times have other meanings.
+    """
+    return Position("time", min(max(milliseconds, 0), _MAX_TIME))
 
 
 class PartitionsType(click.ParamType):  # type: ignore[type-arg]  # not generic in all versions of click

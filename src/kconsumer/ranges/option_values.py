@@ -25,6 +25,7 @@ _UNITS_MS: Final = {
 _DURATION: Final = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
 _INTERVAL: Final = re.compile(r"(\d+)\s*([a-z]+)", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_BEYOND: Final = 1 << 63  # the first number beyond 64 bits; offsets and times have them
 
 
 def not_like(option: str, text: str, example: str) -> ConfigurationError:
@@ -56,7 +57,7 @@ def timestamp(given: Mapping[str, str], option: str) -> int:
 def integer(given: Mapping[str, str], option: str) -> int:
     """Return a whole number of 64 bits."""
     text = given[option].strip()
-    if not _INTEGER.fullmatch(text):
+    if not _INTEGER.fullmatch(text) or not -_BEYOND <= int(text) < _BEYOND:
         raise configuration_error(f"invalid value {given[option]!r} for {option}: expected one whole number")
     return int(text)
 
@@ -124,7 +125,7 @@ def offsets(option: str, text: str, example: str = OFFSETS_EXAMPLE, least: int =
         if not isinstance(partitions, dict):
             raise not_like(option, text, example)
         for number, offset in partitions.items():
-            if not (number.isascii() and number.isdecimal() and _is_integer(offset) and offset >= least):
+            if not (number.isascii() and number.isdecimal() and _is_integer(offset) and least <= offset < _BEYOND):
                 raise not_like(option, text, example)
             found[(topic, int(number))] = offset
     return found

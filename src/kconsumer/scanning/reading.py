@@ -68,16 +68,19 @@ def _stalled(topic: str, positions: Mapping[int, int], ends: Mapping[int, int], 
 
 
 def within(batch: RecordBatch, ends: Mapping[int, int]) -> Iterator[RecordBatch]:
-    """Yield the rows of a batch before their partition's end, in few slices."""
+    """Yield the rows of a batch before their partition's end, in few slices.
+
+    A partition that `ends` lacks has no end.
+    """
     offsets: dict[tuple[str, int], int] = batch.next_offsets
-    if all(offset <= ends[partition] for (_, partition), offset in offsets.items()):
+    if all(partition not in ends or offset <= ends[partition] for (_, partition), offset in offsets.items()):
         yield batch
         return
     first = 0
     for row, message in enumerate(batch):
         partition, offset = message.partition(), message.offset()
         assert partition is not None and offset is not None
-        if offset >= ends[partition]:
+        if partition in ends and offset >= ends[partition]:
             if first < row:
                 yield batch[first:row]
             first = row + 1

@@ -18,6 +18,10 @@ from kconsumer.cli.positions import BEGINNING, END, PartitionsType, Position, Po
     ("@1714564800000", Position("time", 1_714_564_800_000)),
     ("2024-05-01T12:00:00Z", Position("time", 1_714_564_800_000)),
     ("2024-05-01T14:00:00.250+02:00", Position("time", 1_714_564_800_250)),
+    # Brokers take the times -1 to -5 for the ends of the partition and the like.
+    ("@0", Position("time", 0)), ("@-1", Position("time", 0)), ("@-2", Position("time", 0)),
+    (f"@{2**63 - 1}", Position("time", 2**63 - 1)), (f"@{2**63}", Position("time", 2**63 - 1)),
+    ("1969-12-31T23:59:59.997Z", Position("time", 0)), ("1970-01-01T00:00:00Z", Position("time", 0)),
 ])
 def test_position(text: str, expected: Position):
     assert PositionType().convert(text, None, None) == expected

@@ -219,13 +219,13 @@ class GroupLoop(Loop):
         return [(names[t["topic_id"]], p["partition_index"], p["committed_offset"]) for t in topics
                 for p in t["partitions"]]
 
-    def answer_committed(self) -> None:
-        """Nothing is committed of what OffsetFetch asks for."""
+    def answer_committed(self, offset: int = -1) -> None:
+        """All that OffsetFetch asks for is committed at this offset; -1: nothing is."""
         for request in self.sent(OFFSET_FETCH):
             encoded = wire.encode("OffsetFetchResponse", request["version"], to_wire({"groups": [
                 {"group_id": "g", "error_code": 0, "topics": [
                     {"name": t["name"], "topic_id": t["topic_id"], "partitions": [
-                        {"partition_index": p, "committed_offset": -1, "committed_leader_epoch": -1, "metadata": "",
+                        {"partition_index": p, "committed_offset": offset, "committed_leader_epoch": -1, "metadata": "",
                          "error_code": 0} for p in t["partition_indexes"]]} for t in group["topics"]]}
                 for group in request["body"]["groups"]]}))
             self.network.answer(request["id"], encoded)

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from group_loop import GroupLoop
 from stepped_loop import (
     BACKOFF,
     FETCH,
@@ -17,12 +18,13 @@ from stepped_loop import (
     records,
 )
 
-from kconsumer import KafkaException
+from kconsumer import KafkaException, TopicPartition
 from kconsumer.errors import WakeupError
 
 OUT_OF_RANGE, NOT_LEADER, NOT_AUTHORIZED, UNKNOWN_TOPIC = 1, 6, 29, 3
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 AUTO_OFFSET_RESET, UNSUPPORTED = -140, -165
+LARGEST_OFFSET = 2**63 - 1
 
 
 def end_forgetting(loop, node=None):
@@ -47,6 +49,35 @@ def test_an_offset_out_of_range_follows_the_policy(loops, policy, timestamp):
     loop.turn()
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 90}
     assert loop.offsets() == []
+
+
+@pytest.mark.parametrize("how", ["assign", "seek"])
+def test_the_largest_offset_is_fetched_and_follows_the_policy(loops, how):
+    """It is a legal offset, although no partition has a record there."""
+    loop = loops(auto_offset_reset="latest")
+    loop.assign(("t", 0, LARGEST_OFFSET if how == "assign" else 0))
+    if how == "seek":
+        loop.consumer.seek(TopicPartition("t", 0, LARGEST_OFFSET))
+        loop.fetched(loop.one(FETCH))
+        loop.turn()
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): LARGEST_OFFSET}
+    loop.fetched(loop.one(FETCH), {0: {"error_code": OUT_OF_RANGE}})
+    loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"offset": 90})
+    end_forgetting(loop)
+    loop.turn()
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): 90}
+
+
+@pytest.mark.parametrize("offset", [0, LARGEST_OFFSET])
+def test_the_smallest_and_the_largest_committed_offset_are_fetched(offset):
+    member = GroupLoop()
+    member.begin()
+    member.joined()
+    member.synced({"t": [0]})
+    member.serve()
+    member.answer_committed(offset)
+    member.turn()
+    assert [member.asked(request) for request in member.sent(FETCH)] == [{("t", 0): offset}]
 
 
 def test_an_offset_out_of_range_without_a_policy_stops_with_an_error(loops):

@@ -31,7 +31,7 @@ def test_a_short_range_is_requested_with_a_small_limit(loops):
     assert asked(loop.one(FETCH)) == {0: 125 * KIB + BATCH}
 
 
-@pytest.mark.parametrize("span", [(0, None), (0, 1 << 40), (0, 9000)])
+@pytest.mark.parametrize("span", [(0, None), (0, 1 << 40), (0, 9000), (0, (1 << 63) - 1)])
 def test_a_range_of_unknown_or_long_length_is_requested_in_full(loops, span):
     """A long range pays no round trip for it."""
     assert asked(ranges(loops, span).one(FETCH)) == {0: MOST}
@@ -47,6 +47,11 @@ def test_the_end_of_a_long_range_is_requested_by_the_size_of_its_records(loops):
 
 def test_the_configured_partition_limit_is_not_exceeded(loops):
     assert asked(ranges(loops, (0, 100), max_partition_fetch_bytes=9999).one(FETCH)) == {0: 9999}
+
+
+@pytest.mark.parametrize("end", [0, (1 << 63) - 1])
+def test_nothing_is_requested_at_the_end_of_a_range(loops, end):
+    assert not asked(ranges(loops, (end, end), (0, None)).one(FETCH)).keys() & {0}
 
 
 def test_other_partitions_are_asked_for_in_full(loops):

@@ -69,6 +69,13 @@ def test_by_duration_asks_for_the_time(loops):
     assert before <= asked <= int(time.time() * 1000) - 3600_000
 
 
+def test_by_duration_of_a_time_before_1970_asks_for_the_oldest_record(loops):
+    """Brokers take the times -1 to -5 for the ends of the log and the like."""
+    loop = loops(auto_offset_reset="by_duration:P400000D")
+    assign(loop, ("t", 0, INVALID))
+    assert queries(loop.one(LIST_OFFSETS)) == {("t", 0): 0}
+
+
 def test_by_duration_begins_at_the_end_if_all_records_are_older(loops):
     loop = loops(auto_offset_reset="by_duration:PT1H")
     assign(loop, ("t", 0, INVALID))
