@@ -15,7 +15,7 @@ from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.cluster.shipping import PLAIN, Shipment, environment
 from tests.spark import nested
 from tests.spark.format_jars import iceberg_jars
-from tests.spark.programs import Program, expected, ingest_twice, rows
+from tests.spark.programs import Program, expected, rows, stream_twice
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 SCHEMA = ("struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
@@ -63,7 +63,7 @@ def test_iceberg(shipment: Shipment, kafka3: KafkaCluster, tmp_path: Path):
                 "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type=hadoop",
                 f"spark.sql.catalog.lake.warehouse={tmp_path}/lake"]
     program = Program(str(python), {**PLAIN, "PYSPARK_PYTHON": str(python)}, settings)
-    ingest_twice(program, kafka3, "iceberg", tmp_path / "state", ["-o", "iceberg", "--table", "lake.db.rows"])
+    stream_twice(program, kafka3, "iceberg", (f"{tmp_path}/state", "iceberg", "lake.db.rows"))
     assert rows(program, "lake.db.rows") == expected()
 
 

@@ -131,11 +131,6 @@ def test_a_registry_that_does_not_answer(cluster: EmbeddedCluster, tmp_path: Pat
     assert "cannot fetch the newest schema of subject t-value from the schema registry" in said
 
 
-def test_a_sample_belongs_to_the_other_engine(cluster: EmbeddedCluster, tmp_path: Path):
-    assert "--sample is an option of --engine structured-streaming" in refused(
-        cluster.bootstrap_servers, *JSON, "-O", str(tmp_path), "--sample", "5")
-
-
 def test_a_second_sigterm_ends_the_process(cluster: EmbeddedCluster, tmp_path: Path):
     """The first one ends the run after its trigger, which waits for a Fetch here."""
     with EmbeddedCluster(1) as other:

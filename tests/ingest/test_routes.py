@@ -363,16 +363,6 @@ def test_the_command_refuses(words: list[str], message: str):
     assert message in " ".join(found.output.split())
 
 
-def test_structured_streaming_has_no_routes():
-    from click.testing import CliRunner
-
-    from kconsumer.cli.app import cli
-
-    found = CliRunner().invoke(cli, ["ingest", "-b", "h:1", "--route", "a=b", "--checkpoint", "c"])
-    assert found.exit_code == 2
-    assert "--route is an option of --engine direct" in " ".join(found.output.split())
-
-
 def test_dead_letters_beside_the_tables_and_with_a_common_prefix_are_accepted(tmp_path: Path):
     Routes([letters(f"{tmp_path}/b", f"{tmp_path}/bad/a"), letters(f"{tmp_path}/bc", f"{tmp_path}/bad/b")],
            LocalRunner(1))

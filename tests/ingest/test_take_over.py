@@ -1,11 +1,13 @@
-"""A job that continues where a Structured Streaming query ended."""
+"""A job that continues where a Structured Streaming query ended; tests/spark/test_old_checkpoints.py has real ones."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ingest_scene import TOPIC, Killed, World
@@ -36,6 +38,13 @@ class Checkpoint:
 
     def finish(self, batch: int) -> None:
         (self.folder / f"commits/{batch}").write_text('v1\n{"nextBatchWatermarkMs":0}')
+
+    def of_an_earlier_release(self, version: int = 2, **options: Any) -> None:
+        """Add the file of the engine that earlier releases had; version 1: Spark decoded the values."""
+        found = {"version": version, "cluster": None, "topics": [TOPIC], "format": "parquet", "bad_records": "column",
+                 "path": f"file:{self.folder.parent}/old", "table": None, "dead_letters": None, **options}
+        document = {"options": found, "start": "earliest", "ids": None, "after": None, "schema": None}
+        (self.folder / "kconsumer-ingest.json").write_text(json.dumps(document))
 
     def take_over(self, topics: tuple[str, ...] = (TOPIC,), pattern: str | None = None, by: str = BY) -> TakeOver:
         return TakeOver(Storage(str(self.folder)), topics, pattern, by)
@@ -112,6 +121,98 @@ def test_a_batch_that_is_not_finished(checkpoint: Checkpoint):
     with pytest.raises(IngestError, match=r"batch 11 of the checkpoint .* is not finished .*run its query"):
         checkpoint.take_over().progress()
 
+
+# ---- the checkpoints of the engine that earlier releases had
+
+AT_10 = {(TOPIC, 0): 4, (TOPIC, 1): 1, (TOPIC, 2): 0}
+AT_11 = {(TOPIC, 0): 6, (TOPIC, 1): 6, (TOPIC, 2): 6}
+
+
+@pytest.mark.parametrize("options", [
+    {"version": 1}, {"version": 2}, {"bad_records": None, "decoding": "raw"}, {"bad_records": "fail"},
+    {"format": "delta"}, {"format": "iceberg", "path": None, "table": "lake.db.rows"},
+    {"topics": None, "pattern": "^t"},
+], ids=str)
+def test_a_checkpoint_of_an_earlier_release(checkpoint: Checkpoint, world: World, options: dict[str, Any]):
+    checkpoint.of_an_earlier_release(**options)
+    run_to_end(world.process(take_over=checkpoint.take_over()).driver)
+    assert world.rows() == rest()
+
+
+def test_a_checkpoint_that_an_earlier_release_had_taken_over_from_another_query(checkpoint: Checkpoint):
+    checkpoint.of_an_earlier_release()
+    file = checkpoint.folder / "kconsumer-ingest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "after": [9, 9], "ids": {TOPIC: "kFp2"}}))
+    assert checkpoint.take_over().progress().offsets == AT_10
+
+
+@pytest.mark.parametrize(("written", "offsets"), [
+    (("10", "11"), AT_11), (("9.compact", "10", "11"), AT_11), (("11.compact",), AT_11), ((".11.crc", "10"), None),
+    ((), None),
+])
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_a_killed_query_had_written_its_last_batch_or_not(
+    checkpoint: Checkpoint, written: tuple[str, ...], offsets: dict[tuple[str, int], int] | None, kind: str,
+):
+    checkpoint.of_an_earlier_release(format=kind)
+    checkpoint.plan(11, {TOPIC: {"0": 6, "1": 6, "2": 6}})
+    log = checkpoint.folder.parent / "old/_spark_metadata"
+    log.mkdir(parents=True)
+    for name in written:
+        (log / name).touch()
+    if offsets is None:
+        with pytest.raises(IngestError, match=r"batch 11 .* is not finished .*, remove .*/offsets/11 instead"):
+            checkpoint.take_over().progress()
+        (checkpoint.folder / "offsets/11").unlink()
+    assert checkpoint.take_over().progress().offsets == (offsets or AT_10)
+
+
+@pytest.mark.parametrize(("batch", "offsets"), [(11, AT_11), (10, None), (None, None)])
+def test_a_killed_query_had_written_its_last_batch_to_a_delta_table_or_not(
+    checkpoint: Checkpoint, batch: int | None, offsets: dict[tuple[str, int], int] | None,
+):
+    deltalake = pytest.importorskip("deltalake")
+    checkpoint.of_an_earlier_release(format="delta")
+    checkpoint.plan(11, {TOPIC: {"0": 6, "1": 6, "2": 6}})
+    (checkpoint.folder / "metadata").write_text('{"id":"7d1f"}')
+    if batch is not None:
+        commit = deltalake.CommitProperties(app_transactions=[deltalake.Transaction("7d1f", batch)])
+        deltalake.write_deltalake(checkpoint.folder.parent / "old", pa.table({"a": [1]}), commit_properties=commit)
+    if offsets is not None:
+        assert checkpoint.take_over().progress().offsets == offsets
+        return
+    with pytest.raises(IngestError, match=r"batch 11 .* is not finished"):
+        checkpoint.take_over().progress()
+
+
+def test_the_first_batch_of_a_killed_query(tmp_path: Path):
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    checkpoint.of_an_earlier_release()
+    checkpoint.plan(0, {TOPIC: {"0": 6, "1": 6, "2": 6}})
+    with pytest.raises(IngestError, match="if the query has written nothing, start a new job without --take-over"):
+        checkpoint.take_over().progress()
+    (tmp_path / "old/_spark_metadata").mkdir(parents=True)
+    (tmp_path / "old/_spark_metadata/0").touch()
+    assert checkpoint.take_over().progress().offsets == AT_11
+
+
+@pytest.mark.parametrize("letters", [None, {"0": 3, "1": 1, "2": 0}, {"0": 4, "1": 1, "2": 0}])
+def test_dead_letters_that_a_killed_query_has_not_written(checkpoint: Checkpoint, letters: dict[str, int] | None):
+    checkpoint.of_an_earlier_release(bad_records="dead-letter", dead_letters="file:/letters")
+    if letters is not None:
+        second = Checkpoint(checkpoint.folder / "dead-letters")
+        second.plan(0, {TOPIC: letters})
+        second.finish(0)
+    if letters == {"0": 4, "1": 1, "2": 0}:
+        assert checkpoint.take_over().progress().offsets == AT_10
+        return
+    with pytest.raises(IngestError, match="killed before it wrote all dead letters: run it with kconsumer"):
+        checkpoint.take_over().progress()
+    (checkpoint.folder / "kconsumer-ingest.json").unlink()
+    assert checkpoint.take_over().progress().offsets == AT_10
+
+
+# ---- checkpoints that cannot be taken over
 
 def test_a_query_that_is_running(checkpoint: Checkpoint):
     """Between the two looks its next batch ended."""

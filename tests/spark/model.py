@@ -9,30 +9,21 @@ knows what was written, deleted and asked for, and nothing else.
 What must hold for every partition: the query has each record that was there when it was read exactly once, in order,
 with its value. A record is missing only where an operation took it away first, and then a run with failOnDataLoss=true
 has failed. Without such a loss no run fails.
-
-Every second sequence is an ingestion's: two queries that begin at the same offsets, of which the second one must never
-be ahead of the first, and has the same rows once it has reached it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from kconsumer.errors import KafkaException
 from kconsumer.ranges.consumers import close_idle
-from kconsumer.ranges.offsets import Progress
-from kconsumer.spark.followed import tell
-from kconsumer.spark.ingest import Decoding, IngestOptions, job
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import delete_before, grow_topic
 from tests.spark.engine import Engine, Row
@@ -46,7 +37,6 @@ OPTIONS: Final[tuple[dict[str, str], ...]] = (
     {}, {"maxOffsetsPerTrigger": "3"}, {"maxOffsetsPerTrigger": "17"}, {"maxBytesPerTrigger": "40"},
     {"minPartitions": "5"}, {"maxRecordsPerPartition": "2"}, {"kafka__isolation__level": "read_committed"},
 )
-_AVRO: Final = Decoding("avro", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}')
 
 
 @dataclass
@@ -56,7 +46,6 @@ class Part:
     values: list[bytes] = field(default_factory=list)  # by offset
     low: int = 0  # what is before it was deleted
     read: int = 0  # what the query has, or has passed
-    followed: int = 0  # the same of the second query
 
 
 @dataclass
@@ -65,7 +54,6 @@ class Topic:
 
     parts: list[Part]
     known: bool = False  # a batch of the query has it
-    followed: bool = False  # one of the second query has
 
 
 class Wrong(Exception):
@@ -84,13 +72,7 @@ class Sequence:
         self._names: list[str] = []
         self._written = 0
         self._gone: set[str] = set()  # topics that the query knew in an incarnation that is deleted
-        self._follower_gone: set[str] = set()
-        pattern = f"^{self._prefix}"
-        self._engine = Engine(kafka, subscribePattern=pattern)
-        self._follower = Engine(kafka, subscribePattern=pattern) if seed % 2 else None
-        self._ingestion = IngestOptions(kafka.bootstrap_servers, "state", pattern=pattern, path="out", decoding=_AVRO,
-                                        bad_records="fail")
-        self._plan: job.Plan | None = None
+        self._engine = Engine(kafka, subscribePattern=f"^{self._prefix}")
 
     def run(self) -> None:
         """Raises Wrong."""
@@ -105,7 +87,6 @@ class Sequence:
                 (_, step), = self._random.choices(steps, weights)
                 step()
             self._restart()
-            self._follow()
         finally:
             for name in list(self._topics):
                 self._kafka.delete_topic(name)
@@ -181,22 +162,11 @@ class Sequence:
         topic = self._topics.pop(name)
         if topic.known:
             self._gone.add(name)
-        if topic.known or topic.followed:
-            self._follower_gone.add(name)
 
     # ---- runs
 
     def _options(self) -> dict[str, str]:
         return dict(self._random.choice(OPTIONS))
-
-    def _starts(self) -> dict[str, str]:
-        """Of an ingestion: where it begins to read each partition, as Ingestion says it to its queries."""
-        if self._follower is None:
-            return {}
-        if self._plan is None or not self._engine.log:
-            self._plan = job.plan(None, self._ingestion)  # type: ignore[arg-type]
-        self._plan = job.with_new_partitions(self._plan, self._ingestion)
-        return {"startingOffsets": self._plan.start, "startingOffsetsArePartial": "true"}
 
     def _kill(self) -> None:
         """In the middle of a batch: planned, or read and not yet written down."""
@@ -204,7 +174,7 @@ class Sequence:
         batches, (must, may) = len(self._engine.log), self._harm()
         self._pass_what_was_never_there()
         try:
-            self._engine.run_killed(after, **options, **self._starts())
+            self._engine.run_killed(after, **options)
             said = "killed"
         except KafkaException as error:
             if not (must or may):
@@ -222,21 +192,16 @@ class Sequence:
         options, available_now = self._options(), self._random.random() < 0.5
         must, may = self._harm()
         self._pass_what_was_never_there()
-        options.update(self._starts())
         before = len(self._engine.rows)
-        failed = self._strictly(self._engine, must, may, available_now, options)
-        if failed:
+        if self._strictly(must, may, available_now, options):
             self._engine.run(available_now, **options, **LOSSY)
         self._check_rows(self._engine.rows[before:])
         if again := self._engine.run(**options):
             raise Wrong(f"read once more: {again}")
-        if self._follower is not None and self._random.random() < 0.6:
-            self._follow()
 
-    def _strictly(
-        self, engine: Engine, must: list[str], may: list[str], available_now: bool, options: dict[str, str]
-    ) -> bool:
+    def _strictly(self, must: list[str], may: list[str], available_now: bool, options: dict[str, str]) -> bool:
         """Whether a run failed; where something is lost it must."""
+        engine = self._engine
         before = len(engine.rows)
         failed: KafkaException | None = None
         try:
@@ -257,7 +222,7 @@ class Sequence:
         found = [f"{name} is gone" for name in sorted(self._gone)]
         deleted = [f"{name} [{number}] from {part.read} to {part.low}" for name, topic in sorted(self._topics.items())
                    for number, part in enumerate(topic.parts) if part.low > part.read]
-        if self._engine.log and (self._engine.committed or self._follower is not None):
+        if self._engine.committed:
             return found + deleted, []
         return found, deleted
 
@@ -266,7 +231,7 @@ class Sequence:
         if not self._engine.log:
             for topic in self._topics.values():
                 for part in topic.parts:
-                    part.read = part.followed = part.low
+                    part.read = part.low
 
     def _check_rows(self, rows: list[Row]) -> None:
         found = _by_partition(rows)
@@ -279,37 +244,6 @@ class Sequence:
         if found:
             raise Wrong(f"rows of partitions that are not there: {sorted(found)}")
         self._gone.clear()
-
-    # ---- the second query
-
-    def _follow(self) -> None:
-        """It comes to where the first one is, perhaps after it was killed on its way."""
-        if self._follower is None or not self._engine.committed:
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "output"
-            tell(str(path), Progress.from_json(json.loads(self._engine.log[self._engine.committed - 1])))
-            options = {**self._options(), **self._starts(), "endOffsetsFile": str(path)}
-            if self._random.random() < 0.5:
-                self._append()  # which is for the first one to read first
-            lost = [f"{name} was gone" for name in sorted(self._follower_gone)]
-            must = [f"{name} [{number}] from {part.followed} to {part.low}" for name, topic in self._topics.items()
-                    for number, part in enumerate(topic.parts) if part.followed < min(part.low, part.read)]
-            before = len(self._follower.rows)
-            if not lost and not must and self._random.random() < 0.4:
-                self._follower.run_killed(self._random.choice(["planning", "tasks"]), **options)
-            if self._strictly(self._follower, must, lost, True, options):
-                self._follower.run(**options, **LOSSY)
-        found = _by_partition(self._follower.rows[before:])
-        for name, topic in sorted(self._topics.items()):
-            topic.followed = topic.known
-            for number, part in enumerate(topic.parts):
-                wanted = [*enumerate(part.values)][max(part.followed, part.low):part.read]
-                _compare(f"second query: {name}", number, found.pop((name, number), []), wanted)
-                part.followed = part.read
-        if found:
-            raise Wrong(f"second query: rows of partitions that are not there: {sorted(found)}")
-        self._follower_gone.clear()
 
 
 _Rows = list[tuple[int, bytes | None]]

@@ -1,4 +1,4 @@
-"""Which JSON values the Structured Streaming job decodes, which it refuses and why: the rules of docs/columns.md."""
+"""Which JSON values the source decodes on executors, which it refuses and why: the rules of docs/columns.md."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as f
 
-from kconsumer.errors import ConfigurationError
-from kconsumer.spark.ingest import Decoding
-from kconsumer.spark.ingest.decoding import decoded, decoding_options, parse_schema, typed_columns
 from kconsumer.testing import EmbeddedCluster
 
 # A column name that needs quotes in DDL and in JSON.
@@ -37,7 +34,6 @@ BASE64 = "not valid base64"
 
 def without_types(reason: str) -> str:
     return re.sub(r"expected .+, found .+$", TYPE, reason)
-
 
 
 def field(name: str, why: str) -> str:
@@ -207,29 +203,29 @@ GOOD: dict[bytes, dict[str, str] | None] = {
 }
 
 
-def ingested(spark: Any, cluster: EmbeddedCluster, topic: str, schema: str) -> Any:
-    """The topic as the job reads it, in order."""
-    decoding = Decoding("json", schema)
-    made = decoding_options(decoding, parse_schema(spark, schema))
-    return decoded(spark.read.format("kconsumer").options(
-        **{"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic, **made}).load()).orderBy("offset")
+def decoded(spark: Any, cluster: EmbeddedCluster, topic: str, schema: str) -> Any:
+    """The topic in order, with the reason of each bad value."""
+    rows = spark.read.format("kconsumer").options(**{
+        "kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic, "value.format": "json",
+        "value.schema": schema, "value.epoch": "s"}).load().orderBy("offset")
+    bad = f.col("bad_record")
+    place = f.when(bad["field"].isNotNull(), f.concat(f.lit("field "), bad["field"]))
+    return rows.withColumn("reason", f.when(bad.isNotNull(), f.concat_ws(": ", place, bad["reason"])))
 
 
 @pytest.fixture(scope="module")
 def outcomes(spark: Any) -> Iterator[dict[bytes | None, Any]]:
     """By value: the fields that are not null, or the reason; None: neither."""
     values = [*BAD, *GOOD, None]
-    schema = parse_schema(spark, SCHEMA)
+    fields = spark.createDataFrame([], SCHEMA).schema.fields
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("values", 1)
         cluster.produce("values", [{"value": value} for value in values])
-        texts = f.struct(*[f.col("value")[item.name].cast("string").alias(item.name) for item in schema.fields])
-        rows = ingested(spark, cluster, "values", SCHEMA).select(
+        texts = f.struct(*[f.col("value")[item.name].cast("string").alias(item.name) for item in fields])
+        rows = decoded(spark, cluster, "values", SCHEMA).select(
             "offset", "reason", f.col("value").isNull().alias("absent"), texts.alias("value"),
-            "_kconsumer_bad_value", "value_size").collect()
-    assert [row.value_size for row in rows] == [value if value is None else len(value) for value in values]
-    assert {values[row.offset]: bytes(row._kconsumer_bad_value) for row in rows if row.reason is not None} == {
-        values[row.offset]: values[row.offset] for row in rows if row.reason is not None}
+            f.col("bad_record.value").alias("bytes")).collect()
+    assert all(bytes(row.bytes) == values[row.offset] for row in rows if row.reason is not None)
     yield {values[row.offset]: without_types(row.reason) if row.reason is not None else None if row.absent else
            {name: text for name, text in row.value.asDict().items() if text is not None} for row in rows}
 
@@ -252,7 +248,7 @@ def test_a_schema_of_one_field(spark: Any, embedded: EmbeddedCluster, topic_name
     name = topic_name()
     embedded.create_topic(name, 1)
     embedded.produce(name, [b'{"i":1}', b'{"i":1}}'])
-    rows = ingested(spark, embedded, name, "i INT").collect()
+    rows = decoded(spark, embedded, name, "i INT").collect()
     assert [(row.value and row.value.i, row.reason) for row in rows] == [(1, None), (None, AFTER)]
 
 
@@ -263,18 +259,7 @@ def test_settings_of_the_session_change_nothing(spark: Any, embedded: EmbeddedCl
     for allowed in ("true", "false"):
         spark.conf.set("spark.sql.variant.allowDuplicateKeys", allowed)
         try:
-            rows = ingested(spark, embedded, name, "i INT").collect()
+            rows = decoded(spark, embedded, name, "i INT").collect()
         finally:
             spark.conf.unset("spark.sql.variant.allowDuplicateKeys")
         assert [(row.value.i, row.reason) for row in rows] == [(2, None)]
-
-
-@pytest.mark.parametrize(("schema", "said"), [
-    ("a INTERVAL DAY TO SECOND", "field a of the schema has the type interval day to second"),
-    ("a STRUCT<b: ARRAY<VARIANT>>", "field a.b.element of the schema has the type variant"),
-    ("m MAP<INT, STRING>", "field m.key of the schema has the type int"),
-    ("m MAP<STRING, VOID>", "field m.value of the schema has the type void"),
-])
-def test_a_type_that_is_not_decoded_is_named(spark: Any, schema: str, said: str):
-    with pytest.raises(ConfigurationError, match=said):
-        typed_columns(Decoding("json", schema), parse_schema(spark, schema))

@@ -47,22 +47,23 @@ def flights() -> Iterator[EmbeddedCluster]:
 
 def adapted(text: str, cluster: EmbeddedCluster, folder: Path) -> str:
     return text.replace(ADDRESS, cluster.bootstrap_servers).replace("/data", str(folder)).replace(
-        "spark://host:7077", "local[2]")
+        "spark://host:7077", "local[2]").replace('"state/', f'"{folder}/state/').replace('"out/', f'"{folder}/out/')
 
 
 def test_the_python_blocks_run(spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
     names = {"spark": spark}
     found = [block for block in blocks(PAGE) if block.language == "python"]
-    assert len(found) == 3
+    assert len(found) == 4
     for block in found:
         exec(compile("\n" * (block.line - 1) + adapted(block.code, flights, tmp_path), str(PAGE), "exec"), names)
     assert names["frame"].where("bad_record is null and distance = offset * 3 + partition").count() == RECORDS
+    assert spark.read.json(f"{tmp_path}/out/far").count() == RECORDS - 201
     assert names["query"].awaitTermination(120)
     assert spark.read.parquet(str(tmp_path / "flights")).count() == RECORDS
 
 
 def ingestions() -> Iterator[Any]:
-    """The commands that end by themselves; test_ingest_command.py has what is done every ten seconds."""
+    """The commands that end by themselves."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         for place, line in commands(page):
             if re.match(r"kconsumer ingest|spark-submit .*ingest", line) and "--trigger" not in line:

@@ -1,4 +1,4 @@
-"""The ingestion into a Delta table, with its jars, in runs that go on where the last one ended."""
+"""Delta tables: of a streaming query in runs that continue where the last one ended, and of `kconsumer ingest`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.delta_log import transactions
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
-from tests.spark.programs import Program, expected, ingest_twice, rows
+from tests.spark.programs import Program, expected, rows, stream_twice
 
 deltalake = pytest.importorskip("deltalake")
 Names = Callable[[], str]
@@ -31,8 +31,8 @@ def test_delta(kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
                 *(f"{name}={value}" for name, value in DELTA_SETTINGS.items()),
                 "spark.databricks.delta.snapshotPartitions=1"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    target = ["-o", "delta", "-O", f"{tmp_path}/rows", "--option", "maxOffsetsPerTrigger=20"]
-    ingest_twice(Program(sys.executable, environment, settings), kafka, topic_name(), tmp_path / "state", target)
+    stream_twice(Program(sys.executable, environment, settings), kafka, topic_name(),
+                 (f"{tmp_path}/state", "delta", f"{tmp_path}/rows"), "--option", "maxOffsetsPerTrigger=20")
     assert rows(Program(sys.executable, environment, settings), f"delta.`{tmp_path}/rows`") == expected()
 
 

@@ -1,7 +1,7 @@
-"""`kconsumer ingest` with the direct engine.
+"""What `kconsumer ingest` does with its options.
 
-Owns: the options of this engine, and its use of the others. Threads: the main thread. Never: imports PySpark unless the
-runner is spark.
+Owns: the options of the table, the tasks and the job, and the run. Threads: the main thread. Never: imports PySpark
+unless the runner is spark.
 """
 
 from __future__ import annotations
@@ -35,16 +35,6 @@ _LIBRARIES: Final = frozenset({
     "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
     "authlib"})
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-# Options only for Structured Streaming: click's names and the users' names.
-_STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option"}
-# Options only for this engine.
-_DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", "metadata": "--metadata",
-                  "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
-                  "sort_by": "--sort-by", "codec": "--codec",
-                  "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
-                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact",
-                  "compact_after": "--compact-after", "routes": "--route",
-                  "schemas": "--route-schema", "take_over": "--take-over"}
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # not generic in all versions of click
@@ -61,60 +51,48 @@ class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # not gen
 
 
 def direct_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of this engine."""
+    """Add the options of the table, the tasks and the job."""
     for option in reversed((
         click.option("--runner", type=click.Choice(["spark", "local"]),
-                     help="direct: where tasks run. local: in processes on this machine; spark: on the executors "
+                     help="Where tasks run. local: in processes on this machine; spark: on the executors "
                           "of a Spark session. Default: spark if PySpark is installed."),
         click.option("--workers", type=click.IntRange(min=1), metavar="N",
-                     help="direct: number of processes of the local runner. Default: one per CPU."),
+                     help="Number of processes of the local runner. Default: one per CPU."),
         click.option("--job", default="kconsumer", show_default=True, metavar="NAME",
-                     help="direct: name under which the table keeps the offsets. Jobs with different names are "
+                     help="Name under which the table keeps the offsets. Jobs with different names are "
                           "independent."),
         click.option("--metadata", metavar="NAME[=COLUMN],…", default="topic,partition,offset,timestamp,key",
-                     show_default=True, help="direct: columns of the record; also timestamp_type, leader_epoch, "
+                     show_default=True, help="Columns of the record; also timestamp_type, leader_epoch, "
                                              "headers."),
-        click.option("--nested", is_flag=True, help="direct: the value is a struct; default: its fields are columns."),
+        click.option("--nested", is_flag=True, help="The value is a struct; default: its fields are columns."),
         click.option("--framing", metavar="none|confluent|skip=N",
-                     help="direct: bytes before each value. Default: none, or confluent with a registry."),
+                     help="Bytes before each value. Default: none, or confluent with a registry."),
         click.option("--schema-registry", "registry", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: a property of the registry's client, such as url=http://localhost:8081; may be "
+                     help="A property of the registry's client, such as url=http://localhost:8081; may be "
                           "repeated."),
-        click.option("--sort-by", multiple=True, metavar="COLUMN", help="direct: sort within files; may be repeated."),
-        click.option("--codec", default="zstd", show_default=True, help="direct: the compression of the files."),
+        click.option("--sort-by", multiple=True, metavar="COLUMN", help="Sort within files; may be repeated."),
+        click.option("--codec", default="zstd", show_default=True, help="The compression of the files."),
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
-                     metavar="SIZE", help="direct: target size of a file."),
+                     metavar="SIZE", help="Target size of a file."),
         click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
-                     help="direct: what to do with columns and nested fields that the table lacks."),
+                     help="What to do with columns and nested fields that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: a setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
+                     help="A setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: iceberg: a property of the catalog, such as type=sql; name=NAME selects one from "
+                     help="iceberg: a property of the catalog, such as type=sql; name=NAME selects one from "
                           "PyIceberg's configuration; may be repeated."),
         click.option("--take-over", metavar="CHECKPOINT",
-                     help="direct: a new job continues where the Structured Streaming query of this checkpoint ended."),
+                     help="A new job continues where the Structured Streaming query of this checkpoint ended."),
         click.option("--vacuum", is_flag=True,
-                     help="direct: only remove uncommitted files of earlier runs of the job."),
+                     help="Only remove uncommitted files of earlier runs of the job."),
         click.option("--compact", is_flag=True,
-                     help="direct: only rewrite small files of Delta and Iceberg tables as larger ones."),
+                     help="Only rewrite small files of Delta and Iceberg tables as larger ones."),
         click.option("--compact-after", type=click.IntRange(2, 100), metavar="FILES",
-                     help="direct: with --trigger, rewrite small files also between triggers, once a partition of the "
+                     help="With --trigger, rewrite small files also between triggers, once a partition of the "
                           "Delta or Iceberg table has so many of them. Default: never."),
     )):
         command = option(command)
     return route_options(command)
-
-
-def without_direct(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Remove the options of this engine from `given`.
-
-    Raises:
-        click.UsageError: one was set on the command line.
-    """
-    for name, option in _DIRECT.items():
-        given.pop(name)
-        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option} is an option of --engine direct")
 
 
 def run_direct(
@@ -127,11 +105,6 @@ def run_direct(
         Failure: the run fails.
         click.UsageError: an option or a property is invalid, options contradict each other, or pyarrow is missing.
     """
-    for name, option in _STREAMING.items():
-        if given.pop(name):
-            raise click.UsageError(f"{option} is an option of --engine structured-streaming")
-    if ctx.get_parameter_source("sample") is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError("--sample is an option of --engine structured-streaming: give --schema")
     runner = runner or ("local" if vacuum or compact else _default_runner(conf, workers))
     if conf and runner != "spark":
         raise click.UsageError("--conf needs the runner on Spark: set --runner spark")
@@ -218,7 +191,7 @@ def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
 
 def _options(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
-    path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None, sample: int,
+    path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None,
     descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
     file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
 ) -> IngestOptions | list[IngestOptions]:
@@ -227,7 +200,7 @@ def _options(
 
     if old_topics:
         warn("-t is deprecated: pass the topics as arguments")
-    format_, path = target(output, path, None, old_format, needed=not routes)
+    format_, path = target(output, path, old_format, needed=not routes)
     if schemas and not routes:
         raise click.UsageError("--route-schema needs --route: without it, use --schema")
     if skip_bytes and framing is not None:

@@ -57,10 +57,10 @@ def route_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options to the command."""
     for option in reversed((
         click.option("--route", "routes", multiple=True, metavar="TOPIC=PATH_OR_TABLE", callback=read_routes,
-                     help="direct: write this topic into this table (iceberg: NAMESPACE.NAME, with its files below "
+                     help="Write this topic into this table (iceberg: NAMESPACE.NAME, with its files below "
                           "-O); may be repeated; replaces TOPIC and -O. TOPIC,TOPIC=… writes both into one table."),
         click.option("--route-schema", "schemas", multiple=True, metavar="TOPIC=TEXT|@FILE", callback=read_schemas,
-                     help="direct: the --schema of one route; may be repeated. With a registry and no schema, each "
+                     help="The --schema of one route; may be repeated. With a registry and no schema, each "
                           "Avro topic uses the newest schema of TOPIC-value."),
     )):
         command = option(command)

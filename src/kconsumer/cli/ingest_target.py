@@ -14,23 +14,23 @@ _FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro",
 
 
 def target(
-    output: str | None, path: str | None, table: str | None, old_format: str | None, needed: bool = True
+    output: str | None, path: str | None, old_format: str | None, needed: bool = True
 ) -> tuple[str, str | None]:
     """Return the format and the path, also from the deprecated `-o PATH --format FORMAT`.
 
     Args:
-        needed: whether `path` or `table` is required; routes have their own.
+        needed: whether a path is required; routes have their own.
 
     Raises:
-        click.UsageError: the format is set twice, or there is neither a path nor a table.
+        click.UsageError: the format is set twice, or there is no path.
     """
     if old_format is not None:
         warn("--format is deprecated: use -o FORMAT")
-    if not needed or output is None or path is not None or table is not None:
+    if not needed or output is None or path is not None:
         if output is not None and old_format is not None:
             raise click.UsageError("-o and --format both set the format: use one of them")
         return output or old_format or _FORMAT, path
     if old_format is None and output in _FORMATS:
-        raise click.UsageError(f"-o {output} sets the format, not the path: set -O PATH or --table too")
+        raise click.UsageError(f"-o {output} sets the format, not the path: set -O PATH too")
     warn("-o PATH is deprecated, since -o sets the format in every command: use -O PATH")
     return old_format or _FORMAT, output

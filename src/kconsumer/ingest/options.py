@@ -37,7 +37,7 @@ _CONTINUOUS: Final = "continuous="
 _JOB: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _OURS: Final = ("subscribe", "subscribepattern", "assign", "startingoffsets", "columns", "includeheaders",
                 "checkpointlocation", "minpartitions", "maxrecordsperpartition", "minoffsetspertrigger",
-                "maxtriggerdelay", "startingoffsetsarepartial", "endoffsetsfile")
+                "maxtriggerdelay")
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,7 @@ _OPTIONS: Final = (
     "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "commitOffsetsToGroup", "columns", "rackAware",
     "checkpointLocation",
 )
-# Set by `kconsumer ingest`, so that its queries read the same records: see StreamReader.
-_INGESTION: Final = ("startingOffsetsArePartial", "endOffsetsFile")
-_CANONICAL: Final = {name.lower(): name for name in (*_OPTIONS, *_INGESTION)}
+_CANONICAL: Final = {name.lower(): name for name in _OPTIONS}
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 TRIGGER_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
@@ -98,8 +96,6 @@ class ReadOptions:
     max_delay_s: float
     commit_group: str | None
     checkpoint: str | None  #: checkpointLocation
-    partial_start: bool  #: startingOffsets applies to partitions at any time; others begin at 0
-    end_file: str | None  #: a local file with the Progress of another query: the limit of this one
     rack_aware: bool
     read_committed: bool
 
@@ -138,8 +134,6 @@ class ReadOptions:
             max_delay_s=values.duration_s(given, "maxTriggerDelay", "15m"),
             commit_group=_commit_group(given),
             checkpoint=given.get("checkpointLocation"),
-            partial_start=values.flag(given, "startingOffsetsArePartial", False),
-            end_file=given.get("endOffsetsFile"),
             rack_aware=values.flag(given, "rackAware", False),
             read_committed=settings.isolation_level == "read_committed",
         )

@@ -6,7 +6,7 @@ Owns: ranges_between, first_offsets, with_gone, split. Threads: the driver's thr
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kconsumer.errors import KafkaError
@@ -96,7 +96,6 @@ def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offset
 
 def ranges_between(
     start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss,
-    given: Container[Place] = (),
 ) -> list[OffsetRange]:
     """Return the ranges of a trigger.
 
@@ -109,7 +108,6 @@ def ranges_between(
             gone.
         subscription: decides whether a new partition may have lost records, see _is_older().
         loss: receives the losses.
-        given: partitions with a beginning from the options: earlier records are not a loss.
     """
     recreated = set(start.recreated(end.ids))
     topics_read = {topic for topic, _ in start.offsets}
@@ -128,7 +126,7 @@ def ranges_between(
         topic, last = place[0], end.offsets[place]
         if topic in replaced:
             continue
-        new = place not in start.offsets and place not in start.gone and place not in given
+        new = place not in start.offsets and place not in start.gone
         if first > 0 and (topic in recreated or new):
             older = place not in start.offsets and _is_older(place, topics_read, subscription)
             _report_start(place, first, older, loss)

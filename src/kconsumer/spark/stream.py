@@ -15,10 +15,9 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ranges.data_loss import DataLoss
 from kconsumer.ranges.group_progress import GroupProgress
 from kconsumer.ranges.offset_reader import Found, OffsetReader
-from kconsumer.ranges.offsets import LATEST, AtOffsets, OffsetRange, Offsets, Progress, TopicIds
+from kconsumer.ranges.offsets import LATEST, OffsetRange, Offsets, Progress, TopicIds
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.planning import option_of, ranges_between, split, with_gone
-from kconsumer.spark.followed import followed
 from kconsumer.spark.initial_offsets import initial_offsets
 from kconsumer.spark.partition import RangePartition, read_partition
 from kconsumer.spark.typed import Typed
@@ -41,7 +40,6 @@ class StreamReader(DataSourceStreamReader):
         self._initial_is_latest = False
         self._initial_held = False
         self._beginnings: Offsets = {}  # of partitions without read records
-        self._given = self._start.offsets if options.partial_start and isinstance(self._start, AtOffsets) else None
         self._latest: Progress | None = None  # all available offsets at the last request
         self._ids: TopicIds | None = None  # ids of the topics at that time
         self._available_now = False
@@ -56,10 +54,7 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
             topics = self._reader.topics()
-            if self._given is None:
-                found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
-            else:
-                found = {place: self._given.get(place, 0) for place in topics.places}
+            found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
             self._initial_is_latest = LATEST in found.values()
             self._initial = Progress(self._reader.look_up(found), topics.ids)
         return self._initial.to_json()
@@ -88,10 +83,7 @@ class StreamReader(DataSourceStreamReader):
         if self._target is not None:
             return self._target
         found = self._look(start)
-        if self._options.end_file is not None:
-            self._latest = followed(self._options.end_file, start)
-        else:
-            self._latest = with_gone(found, start, self._loss)
+        self._latest = with_gone(found, start, self._loss)
         if self._available_now:
             self._target = self._latest
         return self._latest
@@ -101,10 +93,6 @@ class StreamReader(DataSourceStreamReader):
         found = self._reader.latest(start)
         self._ids = found.ids
         self._beginnings.update(found.beginnings)
-        if self._given is not None:
-            recreated = set(start.recreated(found.ids))
-            self._beginnings.update({place: self._given.get(place, 0) for place in found.beginnings
-                                     if place[0] not in recreated})
         return found
 
     def _checked(self, start: Progress, end: Progress) -> dict[str, Any]:
@@ -139,7 +127,7 @@ class StreamReader(DataSourceStreamReader):
             self._ids = self._look(start).ids
         beginnings = {place: self._beginnings[place] for place in new if place in self._beginnings}
         return ranges_between(start, end, self._ids, beginnings, subscription=self._options.subscription,
-                              loss=self._loss, given=self._given or {})
+                              loss=self._loss)
 
     def _first_trigger(self, start: Progress, end: Progress) -> Progress:
         """Return the start of the first trigger, which may be planned again after a failure.

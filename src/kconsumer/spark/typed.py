@@ -30,10 +30,6 @@ BAD_RECORDS: Final = ("column", "fail", "drop")
 BAD_COLUMNS: Final = {"value": "bad_record", "key": "bad_key"}
 _SIDES: Final = ("value", "key")
 _OPTIONS: Final = ("format", "schema", "message", "descriptors", "framing", "columns", "subject", "epoch", "flatten")
-# Set by `kconsumer ingest`: columns beside the decoded value, and only the rows of bad records.
-EXTRAS: Final = {"value.raw": "raw", "value.size": "value_size"}
-_EXTRA_TYPES: Final = {"raw": pa.binary(), "value_size": pa.int32()}
-ONLY_BAD: Final = "only"
 _BASE64: Final = "base64:"
 _REGISTRY: Final = "schema.registry."
 _BAD: Final = "badrecords"
@@ -62,20 +58,15 @@ class Typed:
 
     value: TypedColumn | None
     key: TypedColumn | None
-    bad: str  #: one of BAD_RECORDS, or ONLY_BAD
-    extras: tuple[str, ...] = ()  #: names of EXTRAS
+    bad: str  #: one of BAD_RECORDS
 
     def column(self, name: str) -> TypedColumn | None:
         return self.value if name == "value" else self.key if name == "key" else None
 
     def bad_columns(self, columns: tuple[str, ...]) -> list[str]:
         """Return "key" and "value" if they have a column of bad records."""
-        return [name for name in _SIDES if self.bad in ("column", ONLY_BAD) and name in columns
+        return [name for name in _SIDES if self.bad == "column" and name in columns
                 and self.column(name) is not None]
-
-    def extra_columns(self, columns: tuple[str, ...]) -> list[str]:
-        """Return the columns for the value's bytes and their number, if requested."""
-        return [name for name in self.extras if "value" in columns]
 
     def arrow_schema(self, columns: tuple[str, ...]) -> pa.Schema:
         """Return the schema of a frame with these columns of the source."""
@@ -83,8 +74,7 @@ class Typed:
         for field in arrow_schema(columns):
             typed = self.column(field.name)
             fields += [field] if typed is None else typed.fields(field.name)
-        fields += [pa.field(BAD_COLUMNS[name], BAD_RECORD) for name in self.bad_columns(columns)]
-        return pa.schema([*fields, *(pa.field(name, _EXTRA_TYPES[name]) for name in self.extra_columns(columns))])
+        return pa.schema([*fields, *(pa.field(BAD_COLUMNS[name], BAD_RECORD) for name in self.bad_columns(columns))])
 
     def spark_schema(self, columns: tuple[str, ...]) -> StructType:
         raw = {field.name: field for field in spark_schema(name for name in columns if self.column(name) is None)}
@@ -103,7 +93,7 @@ def sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     for given, value in options.items():
         name = given.lower()
         side, _, option = name.partition(".")
-        if side in _SIDES and option and option not in _OPTIONS and name not in EXTRAS:
+        if side in _SIDES and option and option not in _OPTIONS:
             raise configuration_error(f"unknown option {given}: expected {side}. and one of {', '.join(_OPTIONS)}")
         (typed if (side in _SIDES and option) or name.startswith(_REGISTRY) or name == _BAD else others)[name] = value
     return typed, others
@@ -143,15 +133,14 @@ def typed(found: Mapping[str, RegistryDecoder[Any]], options: Mapping[str, str],
         RegistryError: the registry does not answer, or does not have the schema.
     """
     bad = options.get(_BAD, "column").strip().lower()
-    if bad not in (*BAD_RECORDS, ONLY_BAD):
+    if bad not in BAD_RECORDS:
         raise configuration_error(f"invalid value {options[_BAD]!r} for badRecords: expected one of "
                                   f"{', '.join(BAD_RECORDS)}")
     if not found:
         return None
     sides = {side: _typed_column(side, decoder, topics, flag(options, f"{side}.flatten", False))
              for side, decoder in found.items()}
-    extras = tuple(column for option, column in EXTRAS.items() if options.get(option) == "true" and "value" in sides)
-    return Typed(sides.get("value"), sides.get("key"), bad, extras)
+    return Typed(sides.get("value"), sides.get("key"), bad)
 
 
 def check_names(found: Typed, columns: tuple[str, ...]) -> None:

@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kconsumer.decoding import RowError
 from kconsumer.ingest.schemas import bad_records
 from kconsumer.spark.schema import arrow_schema
-from kconsumer.spark.typed import ONLY_BAD, Typed
+from kconsumer.spark.typed import Typed
 
-_VALUES = arrow_schema(["value"])
 _log = logging.getLogger("kconsumer.spark")
 
 
@@ -33,7 +31,6 @@ class TypedRows:
         self._columns = columns
         self._bad_columns = typed.bad_columns(columns)
         self._plain = arrow_schema([name for name in columns if name not in self._decoders])
-        self._extras = typed.extra_columns(columns)
         self._schema = typed.arrow_schema(columns)
         self._with_headers = "headers" in columns
         self._dropped = 0
@@ -55,24 +52,16 @@ class TypedRows:
             plain = pa.record_batch(batch.with_headers() if self._with_headers else batch, schema=self._plain)
             columns.update(zip(self._plain.names, plain.columns, strict=True))
         errors = {"value": decoded.errors, "key": decoded.key_errors}
-        added = [bad_records(errors[name], len(batch)) for name in self._bad_columns] + self._extra(batch)
+        added = [bad_records(errors[name], len(batch)) for name in self._bad_columns]
         made: list[pa.Array] = []
         for name in self._columns:
             typed = self._typed.column(name)
             made += columns[name].flatten() if typed is not None and typed.flat else [columns[name]]
         made = [_as(column, field.type) for column, field in zip(made, self._schema, strict=False)]
         rows = pa.RecordBatch.from_arrays([*made, *added], schema=self._schema)
-        if self._typed.bad == ONLY_BAD:
-            return rows.take(pa.array([error.row for error in errors["value"]], pa.int32()))
         if self._typed.bad == "drop" and (errors["value"] or errors["key"]):
             return self._without(rows, batch, [*errors["value"], *errors["key"]])
         return rows
-
-    def _extra(self, batch: Any) -> list[pa.Array]:
-        if not self._extras:
-            return []
-        values = pa.record_batch(batch, schema=_VALUES).column(0)
-        return [values if name == "raw" else pc.binary_length(values) for name in self._extras]
 
     def _without(self, rows: pa.RecordBatch, batch: Any, errors: Iterable[RowError]) -> pa.RecordBatch:
         by_row = {error.row: error for error in errors}

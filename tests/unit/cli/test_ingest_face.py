@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,28 +16,23 @@ from click.testing import CliRunner
 from kconsumer.cli import direct_ingesting, ingest_progress
 from kconsumer.cli.app import cli
 from kconsumer.cli.ingest_target import target
-from kconsumer.cli.ingesting import _ends
 
-NEEDED = ["ingest", "flights", "-b", "localhost:1", "--checkpoint", "state", "-O", "out"]
+NEEDED = ["ingest", "flights", "-b", "localhost:1", "-O", "out"]
 WITHOUT_PYSPARK = "import sys; sys.modules['pyspark'] = None; "
 
 
 def test_help_needs_no_spark():
     code = WITHOUT_PYSPARK + "from kconsumer.cli import main; main(['ingest', '--help'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "--checkpoint" in done.stdout
+    assert "--take-over" in done.stdout
 
 
-@pytest.mark.parametrize("module", ["kconsumer", "kconsumer.spark.ingest"])
-def test_a_missing_extra_is_named(module: str):
-    code = (WITHOUT_PYSPARK + f"import runpy; sys.argv = {['kconsumer', *NEEDED]!r}; "
-            f"{'' if module == 'kconsumer' else 'del sys.argv[1]; '}runpy.run_module({module!r}, run_name='__main__')")
+def test_a_missing_extra_is_named():
+    code = WITHOUT_PYSPARK + f"from kconsumer.cli import main; main({[*NEEDED, '--runner', 'spark']!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     last = done.stderr.splitlines()[-1]
-    assert "kconsumer.spark needs PySpark >= 4.0 and pyarrow" in last
-    assert "pip install 'kconsumer[spark]'" in last
-    assert ("Traceback" in done.stderr) == (module != "kconsumer")
+    assert "--runner spark needs PySpark" in last and "pip install 'kconsumer[spark]'" in last
 
 
 @pytest.mark.parametrize("program", ["import kconsumer.ingest", (
@@ -51,11 +47,9 @@ def test_ingestion_without_pyarrow_names_the_extra(program: str):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["--checkpoint"], "requires an argument"),
     (["--kafka", "nonsense"], "'nonsense' is not PROPERTY=VALUE"),
     (["--value", "xml"], "'xml' is not one of"),
     (["--schema", "@not-there"], "not-there"),
-    (["--sample", "0"], "0 is not in the range"),
     (["--descriptors", "not-there"], "not-there"),
 ])
 def test_usage(arguments: list[str], said: str):
@@ -64,21 +58,33 @@ def test_usage(arguments: list[str], said: str):
     assert said in result.output
 
 
-def test_a_checkpoint_is_needed():
-    arguments = [argument for argument in NEEDED if argument not in ("--checkpoint", "state")]
-    result = CliRunner().invoke(cli, [*arguments, "--engine", "structured-streaming"])
-    assert result.exit_code == 2
-    assert "--engine structured-streaming needs --checkpoint" in result.output
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--engine", "structured-streaming"], "--engine structured-streaming was removed with the engine "
+                                           "structured-streaming: remove --engine; the table keeps the progress"),
+    (["--checkpoint", "state"], "--checkpoint was removed with the engine structured-streaming: the table keeps the "
+                                "progress; continue an existing checkpoint with --take-over CHECKPOINT"),
+    (["--select", "value"], "--select was removed with the engine structured-streaming: write such a query around"),
+    (["--sink-option", "a=b"], "--sink-option was removed with the engine structured-streaming: write such a query"),
+    (["--sample", "5"], "--sample was removed with the engine structured-streaming: set the schema with --schema"),
+])
+def test_options_of_the_former_engine_name_the_alternative(arguments: list[str], said: str):
+    assert said in usage_error("t", *arguments)
+
+
+def test_options_of_the_former_engine_are_not_in_the_help():
+    shown = CliRunner().invoke(cli, ["ingest", "--help"]).output
+    assert not {"--engine", "--checkpoint", "--select", "--sink-option", "--sample"} & set(shown.split())
+
+
+def test_the_remaining_engine_may_be_named():
+    assert "value json needs a schema" in usage_error("t", "--engine", "direct", "--runner", "local", "--value", "json")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["--checkpoint", "state", "--engine", "direct"], "--checkpoint is an option of --engine structured-streaming"),
-    (["--select", "value"], "--select is an option of --engine structured-streaming"),
-    (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
     (["--conf", "spark.master=local", "--runner", "local"], "set --runner spark"),
     (["--target-file-size", "128X"], "'128X' is not a size"),
 ])
-def test_options_belong_to_engines(arguments: list[str], said: str):
+def test_options_of_a_runner_and_sizes(arguments: list[str], said: str):
     assert said in usage_error("t", *arguments)
 
 
@@ -94,7 +100,7 @@ def test_options_belong_to_engines(arguments: list[str], said: str):
     (["t", "--from", '{"t": 1}'], """'{"t": 1}' is not beginning, end"""),
     ([], "set either topics or a pattern"),
 ])
-def test_an_invalid_option_or_property_of_the_direct_engine_is_wrong_usage(arguments: list[str], said: str):
+def test_an_invalid_option_or_property_is_wrong_usage(arguments: list[str], said: str):
     assert said in usage_error(*arguments, "--runner", "local")
 
 
@@ -152,7 +158,7 @@ def test_quiet_leaves_only_the_warning_of_bad_records(capsys: pytest.CaptureFixt
 def test_the_warning_of_bad_records_names_their_folder(capsys: pytest.CaptureFixture[str]):
     with ingest_progress.IngestProgress(True, None, ["out"], "letters") as progress:
         metrics = Metrics()
-        metrics.first_bad = None  # Structured Streaming does not report it
+        metrics.first_bad = None
         progress.trigger(metrics)  # type: ignore[arg-type]
     assert capsys.readouterr().err == (
         "kconsumer: warning: the values of 3 of 4,000 records could not be decoded, see the files in letters\n")
@@ -240,40 +246,38 @@ DEPRECATED_FORMAT = "--format is deprecated"
 
 
 @pytest.mark.parametrize(("given", "found", "said"), [
-    ((None, "out", None, None), ("parquet", "out"), []),
-    (("delta", "out", None, None), ("delta", "out"), []),
-    (("iceberg", None, "t", None), ("iceberg", None), []),
-    ((None, None, "t", None), ("parquet", None), []),
-    ((None, None, None, None), ("parquet", None), []),  # IngestOptions says that there is no path
+    ((None, "out", None), ("parquet", "out"), []),
+    (("delta", "out", None), ("delta", "out"), []),
+    ((None, None, None), ("parquet", None), []),  # the command says that there is no path
     # As the options were before: -o was the path, --format the format.
-    (("out", None, None, None), ("parquet", "out"), [DEPRECATED_PATH]),
-    (("out", None, None, "delta"), ("delta", "out"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
-    (("delta", None, None, "delta"), ("delta", "delta"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
-    ((None, None, "t", "iceberg"), ("iceberg", None), [DEPRECATED_FORMAT]),
-    ((None, "out", None, "json"), ("json", "out"), [DEPRECATED_FORMAT]),
+    (("out", None, None), ("parquet", "out"), [DEPRECATED_PATH]),
+    (("out", None, "delta"), ("delta", "out"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
+    (("delta", None, "delta"), ("delta", "delta"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
+    ((None, "out", "json"), ("json", "out"), [DEPRECATED_FORMAT]),
 ])
 def test_format_and_path_now_and_before(given, found, said, capsys):
-    """Given: -o, -O, --table, and the former --format."""
+    """Given: -o, -O, and the former --format."""
     assert target(*given) == found
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(said) and all(text in line for text, line in zip(said, lines, strict=True))
 
 
-@pytest.mark.parametrize(("output", "path", "table", "old_format", "said"), [
-    ("delta", None, None, None, "set -O PATH or --table"),
-    ("delta", "out", None, "json", "-o and --format both set the format"),
+@pytest.mark.parametrize(("output", "path", "old_format", "said"), [
+    ("delta", None, None, "set -O PATH"),
+    ("delta", "out", "json", "-o and --format both set the format"),
 ])
-def test_a_format_without_a_path_is_not_taken_for_one(output, path, table, old_format, said):
+def test_a_format_without_a_path_is_not_taken_for_one(output, path, old_format, said):
     with pytest.raises(click.UsageError, match=said):
-        target(output, path, table, old_format)
+        target(output, path, old_format)
 
 
-def test_topics_and_brokers_under_either_name(capsys):
-    common = {"output": None, "path": "out", "table": None, "old_format": None, "checkpoint": "state"}
-    now = _ends(topics=("a", "b"), old_topics=(), properties={"bootstrap.servers": "b:1", "client.id": "x"}, **common)
-    assert capsys.readouterr().err == ""
-    before = _ends(topics=(), old_topics=("a", "b"), properties={"metadata.broker.list": "b:1", "client.id": "x"},
-                   **common)
-    assert "-t is deprecated" in capsys.readouterr().err
-    assert now == before == {"topics": ("a", "b"), "format": "parquet", "path": "out", "table": None,
-                             "bootstrap_servers": "b:1", "kafka": {"client.id": "x"}, "checkpoint": "state"}
+def test_topics_and_brokers_under_either_name(capsys, monkeypatch):
+    """The options of the run are the same."""
+    made = []
+    monkeypatch.setattr(direct_ingesting, "check_brokers", lambda properties: sys.exit(0))
+    monkeypatch.setattr("kconsumer.ingest.Ingestion", lambda options, tasks: made.append(options) or nullcontext())
+    runner = CliRunner()
+    for arguments in (["a", "b", "-b", "b:1"], ["-t", "a", "-t", "b", "-X", "metadata.broker.list=b:1"]):
+        runner.invoke(cli, ["ingest", *arguments, "-X", "client.id=x", "-O", "out", "--runner", "local"])
+    assert made[0] == made[1]
+    assert (made[0].topics, made[0].bootstrap_servers, made[0].kafka) == (("a", "b"), "b:1", {"client.id": "x"})

@@ -208,7 +208,7 @@ def test_a_pipe_has_no_permissions_to_check(capsys: pytest.CaptureFixture[str]):
 # ---- as options
 
 @pytest.mark.parametrize("command", [["topics"], ["watermarks", "t"], ["consume", "t"],
-                                     ["ingest", "t", "-O", "out", "--checkpoint", "state"]])
+                                     ["ingest", "t", "-O", "out"]])
 def test_every_command_has_them(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("KCONSUMER_BOOTSTRAP_SERVERS", raising=False)
     result = CliRunner().invoke(cli, command)
