@@ -16,7 +16,9 @@ is a finding.
 - name: no two modules of the core have the same name, generated ones apart.
 - generated: the C++ that Cython makes of such a module's nogil functions touches no reference count and no GIL. It sees
   what source cannot show: conversions, error paths, calls of functions that may raise.
-- length: no file is longer than 800 lines, generated ones apart.
+- reach: the functions of the consumer layer that the network thread's loop calls follow the rule `generated` too.
+  Several modules of this layer serve both threads, so the rule is by function. Calls are followed through the generated
+  C++, a virtual one into each class that may serve it.
 - machine: nothing in the tree names a path of one machine or a package registry.
 """
 
@@ -32,9 +34,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "simulation")
-# Of the consumer layer, only these run on the network thread. Below it, all modules do, except decoders of values.
+# Of the consumer layer, only these belong to the network thread. Below it, all modules do, except decoders of values.
 OFF_NETWORK_THREAD = {"values"}
-NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
+NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer", "fetch_decoder",
+                           "statistics"}
 CORE = Path("src/_core")
 FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, with the core, from the bottom up.
@@ -46,8 +49,9 @@ ROOMS = (
 NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
-MAX_LINES = 800
-LENGTH_CHECKED = {".py", ".pyx", ".pxd", ".pxi", ".hpp", ".cpp", ".pyi", ".java", ".sh"}
+# In generated code: the loop of the network thread, and the functions of the consumer layer.
+LOOP = "__pyx_f_9kconsumer_5_core_8consumer_23consumer_network_thread_21ConsumerNetworkThread_run_once"
+IN_CONSUMER = "__pyx_f_9kconsumer_5_core_8consumer_"
 
 OWNS = re.compile(r"\bOwns:")
 NEVER = re.compile(r"\bNever:")
@@ -63,6 +67,10 @@ FORBIDDEN = re.compile(
     r"PyGILState_\w+|__Pyx_X?(?:INCREF|DECREF|GOTREF|GIVEREF|CLEAR)|Py_X?(?:INCREF|DECREF|CLEAR|NewRef)\b"
     r"|PyErr_\w+|__Pyx_ErrFetch\w*|__Pyx_WriteUnraisable|__Pyx_AddTraceback|PyObject_\w+|PyEval_\w+"
 )
+NOT_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
+DEFINITION = re.compile(r"^\s*static .*?\b(__pyx_f_\w+)\(.*\{\s*$")
+BASE = re.compile(r"struct __pyx_vtabstruct_(\w+) \{\s+struct __pyx_vtabstruct_(\w+) __pyx_base;")
+VIRTUAL_CALL = re.compile(r"__pyx_vtabstruct_(\w+) \*\)[^;]*?__pyx_vtab\)->(?:__pyx_base\.)*(\w+)\(")
 MACHINE = (
     (re.compile(r"(?<![\w.])/(?:root|home|work|Users)/\w"), "names a path of one machine"),
     (re.compile(r"https?://[^\s/]*(?:pypi|pythonhosted|artifactory|nexus|npmjs|repo\d?\.maven|proxy\.golang)"),
@@ -364,18 +372,19 @@ def nogil_functions(source: Source) -> Iterator[tuple[int, str]]:
 
 def definitions(text: str) -> Iterator[tuple[str, int, list[str]]]:
     """Yield (C name, line number, body) of each function with a Cython name in a generated file."""
-    lines = text.splitlines()
-    start = re.compile(r"^static .*?\b(__pyx_f_\w+)\(.*\{\s*$")
+    # Without texts and comments, which may have braces; the lines keep their numbers.
+    lines = NOT_CODE.sub(lambda match: "\n" * match[0].count("\n"), text).splitlines()
     at = 0
     while at < len(lines):
-        match = start.match(lines[at])
+        match = DEFINITION.match(lines[at])
         at += 1
         if match is None:
             continue
-        first = at
-        while at < len(lines) and lines[at] != "}":
+        first, depth = at, 1  # indentation shows no end: Cython loses it after a handler of C++ exceptions
+        while at < len(lines) and depth > 0:
+            depth += lines[at].count("{") - lines[at].count("}")
             at += 1
-        yield match[1], first, lines[first:at]
+        yield match[1], first, lines[first:at - 1]
 
 
 def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
@@ -403,7 +412,7 @@ def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
             continue
         for offset, line in enumerate(body, 1):
             match = FORBIDDEN.search(line)
-            if match is not None and not line.lstrip().startswith(("*", "/*")):
+            if match is not None:
                 yield Finding(path, number + offset, f"generated: {match[0]} in the nogil function {name}")
                 break
     for name, finding in expected.items():
@@ -411,9 +420,83 @@ def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
             yield finding
 
 
-def check_length(source: Source) -> Iterator[Finding]:
-    if source.path.suffix in LENGTH_CHECKED and not source.generated and len(source.lines) > MAX_LINES:
-        yield source.finding(MAX_LINES, f"length: {len(source.lines)} lines, at most {MAX_LINES}")
+def virtual_calls(line: str) -> Iterator[tuple[str, str]]:
+    """Yield (class, method) of each virtual call, also of those among the arguments of another one."""
+    found = VIRTUAL_CALL.search(line)
+    while found is not None:
+        yield found[1], found[2]
+        found = VIRTUAL_CALL.search(line, found.start() + 1)
+
+
+def in_function(cls: str) -> str:
+    """Return the form that the name of a class has in functions, with its length, from that of its table."""
+    at = 0
+    while (length := re.match(r"\d+", cls[at:])) is not None:
+        at += length.end() + int(length[0]) + 1
+    return f"{cls[:at]}{len(cls) - at}{cls[at:]}"
+
+
+class Calls:
+    """Which functions of the generated C++ call which."""
+
+    def __init__(self) -> None:
+        self.bodies: dict[str, list[tuple[str, int, list[str]]]] = {}  # by function: inline ones are in several files
+        self._bases: dict[str, str] = {}  # of classes
+
+    def add(self, path: str, text: str) -> None:
+        """Add a generated file."""
+        for name, number, body in definitions(text):
+            self.bodies.setdefault(name, []).append((path, number, body))
+        self._bases.update(BASE.findall(text))
+
+    def reached(self, start: str) -> set[str]:
+        """Return the functions that a function calls, directly or not."""
+        found, queue = {start}, [start]
+        for name in queue:
+            new = {called for _, _, body in self.bodies[name] for line in body for called in self._called(line)} - found
+            found |= new
+            queue += sorted(new)
+        return found
+
+    def _called(self, line: str) -> Iterator[str]:
+        yield from (name for name in re.findall(r"__pyx_f_\w+", line) if name in self.bodies)
+        for cls, method in virtual_calls(line):
+            names = (f"__pyx_f_{in_function(other)}_{method}" for other in self._related(cls))
+            yield from (name for name in names if name in self.bodies)
+
+    def _related(self, cls: str) -> Iterator[str]:
+        """Yield the class, its bases, and the classes that derive from it."""
+        yield from self._up(cls)
+        yield from (other for other in self._bases if cls in self._up(other))
+
+    def _up(self, cls: str | None) -> list[str]:
+        found = []
+        while cls is not None:
+            found.append(cls)
+            cls = self._bases.get(cls)
+        return found
+
+
+def check_reached(root: Path) -> Iterator[Finding]:
+    """Check the functions of the consumer layer that the loop of the network thread calls."""
+    loop = CORE / "consumer/consumer_network_thread.pyx"
+    if not (root / loop).is_file():
+        return
+    calls = Calls()
+    for path in sorted((root / GENERATED / CORE).rglob("*.cpp")):
+        if not path.stem.endswith("_testing") and "simulation" not in path.parts:
+            calls.add(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
+    if LOOP not in calls.bodies:
+        yield Finding(loop.as_posix(), 1,
+                      f"reach: {LOOP} is not in the generated code, so what it calls was not checked")
+        return
+    for name in sorted(name for name in calls.reached(LOOP) if name.startswith(IN_CONSUMER)):
+        for path, number, body in calls.bodies[name]:
+            for offset, line in enumerate(body, 1):
+                match = FORBIDDEN.search(line)
+                if match is not None:
+                    yield Finding(path, number + offset, f"reach: {match[0]} in {name}, which the network thread calls")
+                    break
 
 
 def check_machine(source: Source) -> Iterator[Finding]:
@@ -447,8 +530,6 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
     found += [*check_rooms(imports), *check_circles(imports), *check_names(sources)]
     for source in sources:
         found += check_machine(source)
-        if source.path.suffix in LENGTH_CHECKED:
-            found += check_length(source)
         if not source.layer or source.path.suffix not in (".pyx", ".pxd", ".hpp"):
             continue
         found += check_layers(source)
@@ -460,7 +541,7 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
             found += check_gil(source)
             found += check_attributes(source)
     if generated:
-        found += check_generated(root, on_network_thread)
+        found += [*check_generated(root, on_network_thread), *check_reached(root)]
     return sorted(found)
 
 

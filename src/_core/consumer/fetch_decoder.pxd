@@ -37,13 +37,13 @@ cdef class FetchDecoder:
     cdef Columns* columns                     # shared: gate (the arena to fill, or NULL)
     cdef vector[FetchEntry] entries           # shared: gate (not yet published)
     cdef deque[InflateAhead*] ahead           # thread: N (references; candidates for decompression ahead, in order)
-    cdef atomic[int64_t] inflated_ahead       # written by D and N: bytes that are decompressed ahead
-    cdef atomic[bint] ahead_paused            # written by D and N: N has paused because enough bytes are ready
+    cdef atomic[int64_t] inflated_ahead       # shared: atomic (D and N write: bytes that are decompressed ahead)
+    cdef atomic[bint] ahead_paused            # shared: atomic (D and N write: N paused, enough bytes are ready)
     cdef bint awaits                          # shared: gate (the last step reached a batch that N is decompressing)
-    cdef atomic[bint] progressed              # written by D: the last step made progress
-    cdef atomic[bint] blocked                 # written by D: the last step ended for lack of room
-    cdef atomic[bint] network_first           # N sets it, D clears it: N decodes its latest responses, even if A waits
-    cdef atomic[bint] few                     # written by N: its latest data is decoded in microseconds
+    cdef atomic[bint] progressed              # shared: atomic (D writes: the last step made progress)
+    cdef atomic[bint] blocked                 # shared: atomic (D writes: the last step ended for lack of room)
+    cdef atomic[bint] network_first           # shared: atomic (N sets, D clears: N decodes its latest data even if A waits)
+    cdef atomic[bint] few                     # shared: atomic (N writes: its latest data is decoded in microseconds)
     cdef AssistResult assisted                # thread: A (result of decoding in the current wait)
     cdef bint armed                           # thread: A (the current wait has asked N for a wakeup)
 

@@ -36,14 +36,12 @@ struct FetchConfig {
 // Counters of the fetch path. N writes them unless the line says otherwise; any thread reads them.
 struct FetchCounters {
   std::atomic<int64_t> reserved_bytes{0};      // reserved for requests in flight
-  std::atomic<int64_t> undelivered_bytes{0};   // received and not yet taken by the application; A subtracts
   std::atomic<int64_t> undecoded{0};           // received items that are not yet decoded; A may subtract
   std::atomic<int64_t> inflated_ahead{0};      // how often N decompressed data for an application that decodes itself
   std::atomic<int64_t> undelivered_records{0}; // decoded and not yet taken; A subtracts
   std::atomic<int64_t> fetches{0};
   std::atomic<int64_t> fetched_bytes{0};
   std::atomic<int64_t> records{0};
-  std::atomic<int64_t> record_bytes{0};
   std::atomic<int64_t> stalls{0};              // how often a fetch was delayed because the buffer was full
   std::atomic<int64_t> bad_batches{0};         // how often a batch could not be read
   std::atomic<int64_t> turns{0};               // of the network loop

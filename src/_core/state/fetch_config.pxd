@@ -35,14 +35,12 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
     cdef cppclass FetchCounters:
         FetchCounters()
         atomic[int64_t] reserved_bytes
-        atomic[int64_t] undelivered_bytes
         atomic[int64_t] undecoded
         atomic[int64_t] inflated_ahead
         atomic[int64_t] undelivered_records
         atomic[int64_t] fetches
         atomic[int64_t] fetched_bytes
         atomic[int64_t] records
-        atomic[int64_t] record_bytes
         atomic[int64_t] bad_batches
         atomic[int64_t] stalls
         atomic[int64_t] turns
