@@ -92,7 +92,6 @@ lint: build
 	$(PY) tools/generate_aio.py --check
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
-	$(PY) tools/file_map.py --check
 	$(PY) tools/repository.py --check
 	$(PY) tools/prose.py
 
