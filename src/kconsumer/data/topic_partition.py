@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.errors import KafkaError
+from kconsumer.errors.confluent import Shared, theirs
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -76,10 +77,11 @@ def check_text(name: str, text: str) -> None:
             raise ValueError(f"{name}: {size} bytes exceed Kafka's limit of {_MOST_BYTES}")
 
 
-class TopicPartition:
+class TopicPartition(Shared):
     """A partition of a topic, with an offset and its metadata.
 
-    Equality, order and hash use only the topic and the partition. Instances can be pickled and copied.
+    Equality, order and hash use only the topic and the partition. Instances can be pickled and copied. Also a
+    ``confluent_kafka.TopicPartition`` if that package was imported before the object was created.
 
     Args:
         topic: topic name.
@@ -95,7 +97,7 @@ class TopicPartition:
         OverflowError: the partition does not fit in 32 bits, or the offset in 64.
     """
 
-    __slots__ = ("_error", "_leader_epoch", "_metadata", "_offset", "_partition", "_topic")
+    _THEIRS = ("confluent_kafka.cimpl", "TopicPartition")
 
     def __init__(
         self,
@@ -117,12 +119,19 @@ class TopicPartition:
         if error is not None and not isinstance(error, KafkaError):
             raise TypeError(f"error must be KafkaError or None, not {type(error).__name__}")
         epoch = None if leader_epoch is None else _integer("leader_epoch", leader_epoch, 32)
+        if type(self)._public is not None:
+            text = topic.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            theirs(TopicPartition).__init__(self, text)  # type: ignore[misc]  # its C code compares it
         self._topic = topic
         self._partition = _integer("partition", partition, 32)
         self._offset = _integer("offset", offset, 64)
         self._metadata = metadata
         self._leader_epoch = None if epoch is None or epoch < 0 else epoch
         self._error = error
+
+    @classmethod
+    def _fields_of(cls, base: Any) -> dict[str, Any]:
+        return {"_partition": base.partition, "_offset": base.offset}
 
     @property
     def topic(self) -> str:
@@ -189,30 +198,42 @@ class TopicPartition:
 
     __str__ = __repr__
 
-    def _key(self) -> tuple[str, int]:
-        return self._topic, self._partition
-
     def __hash__(self) -> int:
-        return hash((self._topic, self._partition))
+        return hash(self._topic) ^ self._partition  # as confluent_kafka's
 
     def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, TopicPartition) else NotImplemented
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) == key
+
+    def __ne__(self, other: object) -> bool:
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) != key
 
     def __lt__(self, other: object) -> bool:
-        return self._key() < other._key() if isinstance(other, TopicPartition) else NotImplemented
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) < key
 
     def __le__(self, other: object) -> bool:
-        return self._key() <= other._key() if isinstance(other, TopicPartition) else NotImplemented
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) <= key
 
     def __gt__(self, other: object) -> bool:
-        return self._key() > other._key() if isinstance(other, TopicPartition) else NotImplemented
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) > key
 
     def __ge__(self, other: object) -> bool:
-        return self._key() >= other._key() if isinstance(other, TopicPartition) else NotImplemented
+        key = _key_of(other)
+        return NotImplemented if key is None else (self._topic, self._partition) >= key
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = (self._topic, self._partition, self._offset, self._metadata, self._leader_epoch)
         return _restore, (type(self), arguments, self._error)
+
+
+def _key_of(other: object) -> tuple[str, int] | None:
+    """Return what another partition compares by; None for other types."""
+    alike = isinstance(other, (TopicPartition, theirs(TopicPartition) or TopicPartition))
+    return (other.topic, other.partition) if alike else None  # type: ignore[attr-defined]
 
 
 def _restore(cls: type[TopicPartition], arguments: tuple[Any, ...], error: KafkaError | None) -> TopicPartition:

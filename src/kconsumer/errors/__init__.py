@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import builtins
 import operator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.errors import codes
 from kconsumer.errors.codes import Codes
+from kconsumer.errors.confluent import Shared, SharedException, link, theirs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "AuthenticationError",
@@ -47,10 +51,11 @@ __all__ = [
 _str = builtins.str  # inside KafkaError, str is a method
 
 
-class KafkaError(Codes):
+class KafkaError(Shared, Codes):
     """An error or event: a code with a reason and flags, as in confluent_kafka.
 
-    Compares, orders and hashes by its code, with other errors and with plain ints. Immutable; can be pickled.
+    Compares, orders and hashes by its code, with other errors and with plain ints. Immutable; can be pickled. Also a
+    ``confluent_kafka.KafkaError`` if that package was imported before the object was created.
 
     Args:
         error: the code: one of the class attributes.
@@ -66,7 +71,7 @@ class KafkaError(Codes):
         TypeError: the code is not an int, or the reason is neither str nor None.
     """
 
-    __slots__ = ("_code", "_fatal", "_offset", "_partition", "_reason", "_retriable", "_topic", "_txn_requires_abort")
+    _THEIRS = ("confluent_kafka.cimpl", "KafkaError")
 
     def __init__(
         self,
@@ -83,6 +88,8 @@ class KafkaError(Codes):
         if reason is not None and not isinstance(reason, _str):
             raise TypeError(f"reason must be str or None, not {type(reason).__name__}")
         self._code = operator.index(error)
+        if type(self)._public is not None:
+            theirs(KafkaError).__init__(self, self._code)  # type: ignore[misc]  # its C code compares it
         self._reason = reason
         self._fatal = bool(fatal)
         self._retriable = bool(retriable)
@@ -143,6 +150,10 @@ class KafkaError(Codes):
         code = _code_of(other)
         return NotImplemented if code is None else self._code == code
 
+    def __ne__(self, other: object) -> bool:
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code != code
+
     def __lt__(self, other: object) -> bool:
         code = _code_of(other)
         return NotImplemented if code is None else self._code < code
@@ -166,9 +177,10 @@ class KafkaError(Codes):
 
 def _code_of(other: object) -> int | None:
     """Return the code of another error or of a plain int, for comparison; None for other types."""
-    if isinstance(other, KafkaError):
-        return other.code()
-    return other if isinstance(other, int) else None
+    if isinstance(other, int):
+        return other
+    alike = isinstance(other, (KafkaError, theirs(KafkaError) or KafkaError))
+    return other.code() if alike else None  # type: ignore[attr-defined]
 
 
 def _restore_error(
@@ -177,8 +189,17 @@ def _restore_error(
     return cls(*flags, topic=topic, partition=partition, offset=offset)
 
 
-class KafkaException(Exception):
-    """Base of all exceptions of kconsumer: ``args[0]`` is a :class:`KafkaError`."""
+class KafkaException(SharedException):
+    """Base of all exceptions of kconsumer: ``args[0]`` is a :class:`KafkaError`.
+
+    Also a ``confluent_kafka.KafkaException`` if that package is imported.
+    """
+
+    _THEIRS = ("confluent_kafka.cimpl", "KafkaException")
+
+    def __new__(cls, *args: Any, **_kwargs: Any) -> Self:
+        link()
+        return super().__new__(cls, *args)
 
     def _detail(self, attribute: str) -> Any:
         error = self.args[0] if self.args else None
@@ -274,6 +295,8 @@ class SerializationError(KafkaException):
     ``args[0]`` may be a plain text.
     """
 
+    _THEIRS = ("confluent_kafka.serialization", "SerializationError")
+
 
 class ConsumeError(KafkaException):
     """An error during consumption with a ``DeserializingConsumer``.
@@ -284,10 +307,12 @@ class ConsumeError(KafkaException):
         kafka_message: the affected message with its raw key and value, or None.
     """
 
+    _THEIRS = ("confluent_kafka.error", "ConsumeError")
+
     def __init__(
         self, kafka_error: KafkaError, exception: BaseException | None = None, kafka_message: Any = None
     ) -> None:
-        super().__init__(kafka_error)
+        Exception.__init__(self, kafka_error)  # the next base may be confluent_kafka's
         self.exception = exception
         self.kafka_message = kafka_message
 
@@ -328,13 +353,17 @@ class KeyDeserializationError(_DeserializationError):
     """The key deserializer raised ``exception``."""
 
     _CODE = KafkaError._KEY_DESERIALIZATION
+    _THEIRS = ("confluent_kafka.error", "KeyDeserializationError")
 
 
 class ValueDeserializationError(_DeserializationError):
     """The value deserializer raised ``exception``."""
 
     _CODE = KafkaError._VALUE_DESERIALIZATION
+    _THEIRS = ("confluent_kafka.error", "ValueDeserializationError")
 
+
+link(KafkaException, SerializationError, ConsumeError, KeyDeserializationError, ValueDeserializationError)
 
 _BY_CLASS: Final[dict[type[KafkaException], tuple[int, ...]]] = {
     AuthenticationError: (

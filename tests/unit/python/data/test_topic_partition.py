@@ -143,7 +143,7 @@ def test_goes_to_confluent_kafka_and_back(args: tuple[object, ...]) -> None:
     theirs = ours.to_confluent()
     assert type(theirs) is Theirs
     back = coerce(theirs)
-    assert type(back) is TopicPartition
+    assert isinstance(back, TopicPartition)
     assert [getattr(back, name) for name in NAMES] == [getattr(ours, name) for name in NAMES]
 
 
@@ -167,7 +167,7 @@ def test_coerce_names_the_wrong_type(wrong: object) -> None:
 def test_coerce_list_takes_any_mixture() -> None:
     ours, theirs = TopicPartition("t", 1), Theirs("t", 2, 5)
     mixed = coerce_list([ours, theirs])
-    assert mixed[0] is ours and mixed[1].offset == 5 and all(type(item) is TopicPartition for item in mixed)
+    assert mixed[0] is ours and mixed[1].offset == 5 and all(isinstance(item, TopicPartition) for item in mixed)
     assert coerce_list(iter(())) == []
 
 
