@@ -144,8 +144,8 @@ def test_on_commit_gets_the_error_and_the_offsets(embedded, topic, module):
         poll_until(consumer, lambda: told)
         ((error, offsets),) = told
         assert error is None
-        assert [(type(p), p.topic, p.partition, p.offset, p.error) for p in offsets] == [
-            (module.TopicPartition, topic, 0, 5, None)]
+        assert [(isinstance(p, module.TopicPartition), p.topic, p.partition, p.offset, p.error) for p in offsets] == [
+            (True, topic, 0, 5, None)]
     finally:
         consumer.close()
 

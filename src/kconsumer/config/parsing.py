@@ -6,6 +6,7 @@ Never: defines a property's name, range or default (properties.py does), opens a
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,7 @@ _RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response without records: li
 _TOPIC_PREFIX: Final = "topic."
 _FROM_OIDC: Final = frozenset({"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id"})
 _LOGGER: Final = "kconsumer"
+_instances: Final = itertools.count(1)
 
 
 class _Given(NamedTuple):
@@ -45,6 +47,7 @@ def parse(config: Mapping[str, object]) -> Settings:
         TypeError: `config` is not a mapping.
     """
     settings, warnings = _parsed(config)
+    settings = settings.changed(instance_name=f"{settings.client_id}#consumer-{next(_instances)}")
     for warning in warnings:
         settings.logger.log(logging.WARNING, "%s", warning)
     return settings
@@ -67,7 +70,8 @@ def _parsed(config: Mapping[str, object]) -> tuple[Settings, list[str]]:
     if not values["bootstrap.servers"]:
         warnings.append("bootstrap.servers is not set: this consumer knows no broker and will receive no records")
     settings = Settings(
-        explicit=explicit, **{prop.attribute: values[prop.name] for prop in PROPERTIES if prop.in_settings}
+        explicit=explicit, instance_name="",
+        **{prop.attribute: values[prop.name] for prop in PROPERTIES if prop.in_settings},
     )
     _check(settings, given, warnings)
     return settings, warnings

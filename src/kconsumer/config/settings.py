@@ -27,6 +27,7 @@ class Settings:
     """
 
     explicit: frozenset[str]  #: canonical names of the properties in the configuration
+    instance_name: str  #: the client.id with a number that is unique in this process: ``app#consumer-1``
     bootstrap_servers: tuple[Endpoint, ...]
     client_id: str
     client_rack: str

@@ -6,6 +6,7 @@ Never: uses more than one property.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
@@ -94,6 +95,8 @@ def _read_integer(prop: Property, name: str, value: object, alias: Alias | None)
 
 
 def _read_string(prop: Property, name: str, value: object) -> str:
+    if isinstance(value, os.PathLike):
+        value = os.fsdecode(value)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise _wrong(prop, name, value, "a string")
     text = str(value)

@@ -463,13 +463,16 @@ class Consumer(GroupConsumer):
         limit = self._limit(timeout)
         answer = yield from self._answered(self._ask_topics(topic, limit), limit)
         cluster_id, controller, origin, origin_name, brokers, topics = answer
+        source = str(origin)
+        if origin < -1:  # the connection to a bootstrap server, which has no id yet
+            origin, origin_name, source = -1, str(self._settings.bootstrap_servers[-2 - origin]), "bootstrap"
         return ClusterMetadata(
             cluster_id=cluster_id or None,
             controller_id=controller,
             brokers={b[0]: BrokerMetadata(id=b[0], host=b[1], port=b[2]) for b in brokers},
             topics={t[0]: _topic_metadata(t) for t in topics},
             orig_broker_id=origin,
-            orig_broker_name=f"{origin_name}/{origin}",
+            orig_broker_name=f"{origin_name}/{source}",
         )
 
     def cluster_id(self, timeout: float | None = None) -> str | None:
@@ -658,7 +661,7 @@ class Consumer(GroupConsumer):
                                   exc_info=True)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:
-        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id,
+        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.instance_name,
                                   printable(text))
 
     # ---- context manager

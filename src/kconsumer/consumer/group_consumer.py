@@ -182,6 +182,10 @@ class GroupConsumer(GroupCore):
 
         Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
         result is None without a ``group.id``.
+
+        Raises:
+            KafkaException: ``group.id``, ``group.instance.id`` or the member's id has a character that the producer
+                refuses (_INVALID_ARG): it accepts ASCII letters, digits, punctuation and spaces.
         """
         self._check_open()
         group = self._settings.group_id
@@ -189,6 +193,11 @@ class GroupConsumer(GroupCore):
             return None
         member_id, epoch = self._memberid()
         instance = self._settings.group_instance_id
+        for name, text in (("group.id", group), ("group.instance.id", instance or ""), ("member id", member_id)):
+            if not (text.isascii() and text.isprintable()):
+                raise exception_for(KafkaError._INVALID_ARG, f"the {name} {text!r} cannot be part of a transaction: "
+                                    "librdkafka's producer accepts printable ASCII only; choose another group.id, "
+                                    "group.instance.id or client.id")
         return b"".join((
             _GROUP_METADATA_MAGIC, struct.pack("=i", epoch), group.encode(), b"\0",
             member_id.encode("utf-8", "surrogateescape"), b"\0",  # the broker's id may contain any bytes
@@ -213,7 +222,8 @@ class GroupConsumer(GroupCore):
             asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
 
         Returns:
-            None if asynchronous, else the list of TopicPartition, each with its ``error``.
+            None if asynchronous, else the list of TopicPartition, each with its ``error``. Without `message` and
+            `offsets` it has each assigned partition; ``offset`` is OFFSET_INVALID for those without a new offset.
 
         Raises:
             KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
@@ -233,7 +243,11 @@ class GroupConsumer(GroupCore):
         given = self._given(message, offsets, "commit")
         asked = self._ask_commit(given, not asynchronous, self._settings.on_commit is not None)
         if asked is not None:
-            return _partitions((yield asked))
+            committed = _partitions((yield asked))
+            if given is None:
+                missing = {p[:2] for p in self._assignment()}.difference((p.topic, p.partition) for p in committed)
+                committed = sorted(committed + [TopicPartition(*place) for place in missing])
+            return committed
         self._watch_commits(given)
         return None
 

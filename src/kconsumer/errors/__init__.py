@@ -463,7 +463,9 @@ def error_for(
     """
     if retriable is None:
         retriable = not fatal and codes.is_retriable(code)
-    return KafkaError(code, detail or None, fatal, retriable, topic=topic, partition=partition, offset=offset)
+    # Programs search the exception of commit() for librdkafka's words, since they ignore a commit without offsets.
+    reason = codes.with_phrase(code, detail) if detail and code == KafkaError._NO_OFFSET else detail or None
+    return KafkaError(code, reason, fatal, retriable, topic=topic, partition=partition, offset=offset)
 
 
 _TOPIC_REMEDIES: Final = {

@@ -1,6 +1,6 @@
 """The codes of every error, with texts and retriability: Kafka's protocol errors and librdkafka's local ones.
 
-Owns: Codes, text, name, is_retriable. Threads: any (constants). Never: raises, imports the core.
+Owns: Codes, text, with_phrase, name, is_retriable. Threads: any (constants). Never: raises, imports the core.
 """
 
 from __future__ import annotations
@@ -422,6 +422,73 @@ _TEXTS: Final[dict[int, str]] = {
 
 # Protocol codes: RetriableException and its subclasses in Kafka 4.3. Local codes: errors that librdkafka's request
 # layer retries, and errors that end when the client finds a broker, the coordinator or metadata.
+# librdkafka's phrases for its local codes: programs search texts for them. Interface data, so in its words.
+_PHRASES: Final[dict[int, str]] = {
+    -199: "Local: Bad message format",
+    -198: "Local: Invalid compressed data",
+    -197: "Local: Broker handle destroyed for termination",
+    -196: "Local: Communication failure with broker",
+    -195: "Local: Broker transport failure",
+    -194: "Local: Critical system resource failure",
+    -193: "Local: Host resolution failure",
+    -192: "Local: Message timed out",
+    -191: "Broker: No more messages",
+    -190: "Local: Unknown partition",
+    -189: "Local: File or filesystem error",
+    -188: "Local: Unknown topic",
+    -187: "Local: All broker connections are down",
+    -186: "Local: Invalid argument or configuration",
+    -185: "Local: Timed out",
+    -184: "Local: Queue full",
+    -183: "Local: ISR count insufficient",
+    -182: "Local: Broker node update",
+    -181: "Local: SSL error",
+    -180: "Local: Waiting for coordinator",
+    -179: "Local: Unknown group",
+    -178: "Local: Operation in progress",
+    -177: "Local: Previous operation in progress",
+    -176: "Local: Existing subscription",
+    -175: "Local: Assign partitions",
+    -174: "Local: Revoke partitions",
+    -173: "Local: Conflicting use",
+    -172: "Local: Erroneous state",
+    -171: "Local: Unknown protocol",
+    -170: "Local: Not implemented",
+    -169: "Local: Authentication failure",
+    -168: "Local: No offset stored",
+    -167: "Local: Outdated",
+    -166: "Local: Timed out in queue",
+    -165: "Local: Required feature not supported by broker",
+    -164: "Local: Awaiting cache update",
+    -163: "Local: Operation interrupted",
+    -162: "Local: Key serialization error",
+    -161: "Local: Value serialization error",
+    -160: "Local: Key deserialization error",
+    -159: "Local: Value deserialization error",
+    -158: "Local: Partial response",
+    -157: "Local: Read-only object",
+    -156: "Local: No such entry",
+    -155: "Local: Read underflow",
+    -154: "Local: Invalid type",
+    -153: "Local: Retry operation",
+    -152: "Local: Purged in queue",
+    -151: "Local: Purged in flight",
+    -150: "Local: Fatal error",
+    -149: "Local: Inconsistent state",
+    -148: "Local: Gap-less ordering would not be guaranteed if proceeding",
+    -147: "Local: Maximum application poll interval (max.poll.interval.ms) exceeded",
+    -146: "Local: Unknown broker",
+    -145: "Local: Functionality not configured",
+    -144: "Local: This instance has been fenced by a newer instance",
+    -143: "Local: Application generated error",
+    -142: "Local: Group partition assignment lost",
+    -141: "Local: No operation performed",
+    -140: "Local: No offset to automatically reset to",
+    -139: "Local: Partition log truncation detected",
+    -138: "Local: an invalid record in the same batch caused the failure of this message too",
+    -137: "Local: Broker handle destroyed without termination",
+}
+
 _RETRIABLE: Final[frozenset[int]] = frozenset({
     -195, -193, -187, -185, -182, -180, -166, -164, -153, -137,
     2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84, 88, 89, 100, 103, 106,
@@ -443,8 +510,14 @@ def name(code: int) -> str:
 
 
 def text(code: int) -> str:
-    """Return the short text of a code; ``Err-<code>?`` for an unknown number."""
-    return _TEXTS.get(code) or f"Err-{code}?"
+    """Return the short text of a code, a local one with librdkafka's phrase; ``Err-<code>?`` for an unknown number."""
+    return with_phrase(code, _TEXTS.get(code) or f"Err-{code}?")
+
+
+def with_phrase(code: int, sentence: str) -> str:
+    """Return a sentence about an error with librdkafka's phrase for the code after it, if the code is a local one."""
+    phrase = _PHRASES.get(code)
+    return sentence if phrase is None or phrase.partition(": ")[2] in sentence else f"{sentence} ({phrase})"
 
 
 def is_retriable(code: int) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from stepped_loop import FETCH, Loop, inside, records
 
-from kconsumer import KafkaError, KafkaException, Message, TopicPartition
+from kconsumer import InvalidArgumentError, KafkaError, KafkaException, Message, TopicPartition
 from kconsumer._core.consumer import group_core_testing as group
 
 
@@ -499,6 +499,15 @@ def test_identity(member):
     group.identify(member.consumer, "member-1", 3)
     assert member.consumer.memberid() == "member-1"
     assert member.consumer.consumer_group_metadata() == b"CGMDv2:" + b"\3\0\0\0" + b"g\0member-1\0\1"
+
+
+@pytest.mark.parametrize(("member_id", "more"), [("m", {"group_id": "größe"}), ("m", {"group_id": "a\tb"}),
+                                                  ("mé", {}), ("m", {"group_instance_id": "é"})])
+def test_a_transaction_refuses_names_that_the_producer_refuses(member_id, more):
+    loop = Loop(**{"group_id": "g", **more})
+    group.identify(loop.consumer, member_id, 1)
+    with pytest.raises(InvalidArgumentError, match="printable ASCII"):
+        loop.consumer.consumer_group_metadata()
 
 
 def test_identity_of_a_static_member():

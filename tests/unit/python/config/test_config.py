@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -58,7 +60,7 @@ def test_the_fields_of_a_property_are_consistent(prop: Property) -> None:
 
 def test_settings_has_the_table_and_nothing_else() -> None:
     attributes = [prop.attribute for prop in PROPERTIES if prop.in_settings]
-    assert list(Settings.__annotations__) == ["explicit", *attributes]
+    assert list(Settings.__annotations__) == ["explicit", "instance_name", *attributes]
     honoured = {prop.name for prop in PROPERTIES if prop.status is Status.HONOURED}
     assert honoured - {prop.name for prop in PROPERTIES if prop.in_settings} == {
         "builtin.features",
@@ -670,3 +672,14 @@ def test_any_value_is_taken_or_refused_by_a_configuration_error(prop: Property, 
         assert prop.name in str(refusal)
     else:
         assert not prop.in_settings or hasattr(taken, prop.attribute)
+
+
+@pytest.mark.parametrize("name", ["ssl.ca.location", "ssl.crl.location", "ssl.keystore.location"])
+def test_file_properties_take_paths(name):
+    found = vars(settings(**{"security.protocol": "ssl", name: Path("/tmp", "file.pem")}))
+    assert found[BY_NAME[name][0].attribute] == "/tmp/file.pem"
+
+
+def test_consumers_have_different_instance_names():
+    names = [settings(**{"client.id": "app"}).instance_name for _ in range(3)]
+    assert len(set(names)) == 3 and all(re.fullmatch(r"app#consumer-\d+", name) for name in names)

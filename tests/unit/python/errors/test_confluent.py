@@ -11,7 +11,7 @@ import confluent_kafka.error
 import pytest
 
 import kconsumer
-from kconsumer.errors import exception_for
+from kconsumer.errors import error_for, exception_for
 
 PAIRS = [
     (kconsumer.KafkaError(3, "a"), confluent_kafka.KafkaError(3, "b"), confluent_kafka.KafkaError(4)),
@@ -93,6 +93,22 @@ def test_each_code_raises_a_class_of_theirs():
     for name, code in vars(kconsumer.errors.codes.Codes).items():
         if isinstance(code, int) and not name.startswith("__"):
             assert isinstance(exception_for(code), confluent_kafka.KafkaException)
+
+
+LOCAL = sorted(code for name, code in vars(kconsumer.errors.codes.Codes).items()
+               if isinstance(code, int) and not name.startswith("__") and code < -1)
+
+
+@pytest.mark.parametrize("code", LOCAL)
+def test_texts_of_local_codes_have_librdkafkas_phrase_after_ours(code):
+    phrase = confluent_kafka.KafkaError(code).str()
+    for text in (kconsumer.KafkaError(code).str(), error_for(code).str(), str(exception_for(code))):
+        assert phrase.partition(": ")[2] in text and not text.startswith(phrase)
+
+
+def test_a_commit_without_offsets_has_librdkafkas_phrase_after_our_sentence():
+    assert error_for(kconsumer.KafkaError._NO_OFFSET, "no offset to commit").str() == (
+        "no offset to commit (Local: No offset stored)")
 
 
 @pytest.mark.parametrize("made", [

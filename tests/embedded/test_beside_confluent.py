@@ -1,0 +1,49 @@
+"""As programs written for confluent_kafka expect: names in logs, metadata, and the results of commit()."""
+
+import logging
+import re
+
+import confluent_kafka
+import pytest
+from api_helpers import reader, settings, take
+
+import kconsumer
+
+RECORDS = 5
+
+
+@pytest.fixture(scope="module")
+def topic(embedded):
+    embedded.create_topic("beside-confluent", partitions=3)
+    embedded.produce("beside-confluent", ({"value": b"x", "partition": 1} for _ in range(RECORDS)))
+    return "beside-confluent"
+
+
+def test_consumers_with_one_client_id_have_different_names_in_logs(embedded, topic, caplog):
+    caplog.set_level(logging.DEBUG, "kconsumer")
+    for _ in range(2):
+        with reader(embedded, topic, (1,), client_id="app", debug="generic,broker") as consumer:
+            take(consumer, 1)
+    assert len(set(re.findall(r"\[(app#consumer-\d+)\]", caplog.text))) == 2
+
+
+@pytest.mark.parametrize("package", [confluent_kafka, kconsumer])
+def test_metadata_of_the_first_contact_is_from_a_bootstrap_server(embedded, topic, package):
+    consumer = package.Consumer(settings(embedded, group_id="first-contact"))
+    found = consumer.list_topics(timeout=20)
+    assert found.orig_broker_id == -1
+    assert found.orig_broker_name in [f"{server}/bootstrap" for server in embedded.bootstrap_servers.split(",")]
+    consumer.close()
+
+
+@pytest.mark.parametrize("package", [confluent_kafka, kconsumer])
+def test_commit_returns_each_assigned_partition(embedded, topic, package):
+    consumer = package.Consumer(settings(embedded, group_id=f"each-{package.__name__}", enable_auto_commit=False))
+    consumer.assign([package.TopicPartition(topic, partition, -2) for partition in (2, 0, 1)])
+    take(consumer, RECORDS)
+    found = consumer.commit(asynchronous=False)
+    assert [(p.topic, p.partition, p.offset, p.error) for p in found] == [
+        (topic, 0, -1001, None), (topic, 1, RECORDS, None), (topic, 2, -1001, None)]
+    with pytest.raises(confluent_kafka.KafkaException, match="No offset stored"):
+        consumer.commit(asynchronous=False)
+    consumer.close()
