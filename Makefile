@@ -20,7 +20,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-functions bench-decode bench-spark bench-ingest \
-        drop-in test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
+        drop-in test-network test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
 # left to `build`: pip would compile them elsewhere, and `build` would do it again.
@@ -65,6 +65,11 @@ test-spark: build $(STAMPS)/extra-demo
 quicktest: build
 	$(PY) -m pytest $(PARALLEL) -m 'not slow and not spark and not kafka' $(ARGS)
 
+# All faults of tests/network, for both clients, into docs/reliability.md; half an hour. ARGS: scenes, if not all; --rounds.
+test-network: build
+	$(PY) tests/network --results docs/reliability.json $(ARGS)
+	$(PY) tests/network/table.py
+
 # Everything, and then a clean `pip install .` with the quick tests on every Python from 3.10 to 3.13 found here.
 test-full: build $(STAMPS)/extra-demo
 	$(PY) -m pytest $(ARGS)
@@ -92,6 +97,7 @@ lint: build
 	$(PY) tools/generate_aio.py --check
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
+	$(PY) tests/network/table.py --check
 	$(PY) tools/repository.py --check
 	$(PY) tools/prose.py
 

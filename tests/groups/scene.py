@@ -256,8 +256,9 @@ class Scene:
         return writer
 
     def member(self, kind: str, name: str, *, static: bool = False, assignor: str = "cooperative-sticky",
-               protocol: str = "", topics: list[str] | None = None, commit: str = "after", may_lose: bool = False,
-               output: Mapping[str, str] | None = None, **config: Any) -> Member:
+               protocol: str = "", topics: list[str] | None = None, commit: str = "after",
+               commit_every_s: float = 0.1, may_lose: bool = False, output: Mapping[str, str] | None = None,
+               **config: Any) -> Member:
         """Start a member. `config`: further properties, librdkafka's names with underscores for dots."""
         protocol = protocol or self.protocol
         options: dict[str, Any] = {
@@ -281,7 +282,7 @@ class Scene:
         place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
         trace = place.with_suffix(place.suffix + ".jsonl")
         told = {"trace": str(trace), "topics": [self.topic] if topics is None else topics, "commit": commit,
-                "commit_every_s": 0.1}
+                "commit_every_s": commit_every_s}
         if kind == "java":
             command = self._java({**told, "config": _java_config(options)})
         else:

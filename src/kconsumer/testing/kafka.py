@@ -57,12 +57,14 @@ class _Broker:
     port: int
     controller_port: int
     directory: Path
+    host: str = "127.0.0.1"
+    prefix: Sequence[str] = ()  # of its command
     ports: dict[str, int] = field(default_factory=dict)  # of the additional listeners
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def log(self) -> Path:
@@ -169,7 +171,9 @@ class KafkaCluster:
                 directory = self._directory / f"broker-{number}"
                 directory.mkdir()
                 ports = {listener.name: self._ports.take() for listener in self._listeners}
-                self._brokers.append(_Broker(number, self._ports.take(), self._ports.take(), directory, ports))
+                host, prefix = self._place(number)
+                self._brokers.append(_Broker(number, self._ports.take(), self._ports.take(), directory, host, prefix,
+                                             ports))
             if self._release.needs_zookeeper:
                 self._start_zookeeper()
             for broker in self._brokers:
@@ -356,6 +360,10 @@ class KafkaCluster:
 
     # Internal
 
+    def _place(self, number: int) -> tuple[str, Sequence[str]]:
+        """Return a broker's address and the start of its command; tests/network puts it into a network namespace."""
+        return "127.0.0.1", ()
+
     def _started(self) -> list[_Broker]:
         if not self._brokers:
             raise ClusterError(f"cannot control an external cluster ({EXTERNAL})" if self._external
@@ -415,7 +423,7 @@ class KafkaCluster:
                 shutil.copy(install(self.version) / "bootstrap.checkpoint", data)
                 (data / "meta.properties").write_text(
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
-        command = [self._java, f"-Xmx{self._heap}", *self._jvm, *_QUIET,
+        command = [*broker.prefix, self._java, f"-Xmx{self._heap}", *self._jvm, *_QUIET,
                    f"-Dkafka.logs.dir={broker.directory}",
                    f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties", *self._java_options, "-cp",
                    class_path(self.version), "kafka.Kafka", str(properties)]
@@ -423,8 +431,8 @@ class KafkaCluster:
 
     def _properties(self, broker: _Broker, data: Path) -> dict[str, object]:
         copies = min(3, self._count)
-        plain = f"PLAINTEXT://127.0.0.1:{broker.port}"
-        controller = f"CONTROLLER://127.0.0.1:{broker.controller_port}"
+        plain = f"PLAINTEXT://{broker.address}"
+        controller = f"CONTROLLER://{broker.host}:{broker.controller_port}"
         properties: dict[str, object] = {
             "log.dirs": data,
             "group.initial.rebalance.delay.ms": 0,
@@ -441,7 +449,7 @@ class KafkaCluster:
             properties |= {"broker.id": broker.id, "listeners": plain, "zookeeper.connect": self._zookeeper[0],
                            "zookeeper.session.timeout.ms": 6000, "delete.topic.enable": True}
         else:
-            voters = ",".join(f"{b.id}@127.0.0.1:{b.controller_port}" for b in self._brokers)
+            voters = ",".join(f"{b.id}@{b.host}:{b.controller_port}" for b in self._brokers)
             properties |= {
                 "process.roles": "broker,controller",
                 "node.id": broker.id,

@@ -1,0 +1,86 @@
+"""Owns: docs/reliability.json, the figures of `make test-network`, as the tables of docs/reliability.md.
+
+    python tests/network/table.py [--check]
+
+Threads: one. Never: measures anything. ``--check`` changes nothing, and fails where the page differs from the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rates import RECORDS, ROUND_TRIP_MS, WAYS
+from scenes import GROUPS, RECOVERY_S, SCENES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RESULTS, PAGE = DOCS / "reliability.json", DOCS / "reliability.md"
+BEGIN, END = "<!-- network results -->\n", "<!-- end of network results -->"
+
+
+def main() -> int:
+    page = PAGE.read_text(encoding="utf-8")
+    head, rest = page.split(BEGIN)
+    made = head + BEGIN + _tables(json.loads(RESULTS.read_text(encoding="utf-8"))) + END + rest.split(END, 1)[1]
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(made, encoding="utf-8")
+    elif made != page:
+        print("docs/reliability.md differs from docs/reliability.json: run python tests/network/table.py",
+              file=sys.stderr)
+        return 1
+    return 0
+
+
+def _tables(results: Mapping[str, Any]) -> str:
+    names = [f"{kind}, {protocol}" for kind, protocol in GROUPS]
+    lines = ["**Seconds until all partitions flow again**, after the end of the fault", "",
+             *_table(["fault", "scene", "runs", *names], _rows(results, _flows)), "",
+             "**Records delivered again**", "",
+             *_table(["fault", "scene", "runs", *names], _rows(results, _duplicates)), "",
+             "**Records lost, and commits of two owners**: findings of all runs", "",
+             *_table(["fault", "scene", "runs", *names], _rows(results, _violations)), ""]
+    if "rates" in results:
+        rates = results["rates"]
+        lines += [f"**MB/s of one consumer at a round trip of {ROUND_TRIP_MS} ms**; the forwarder's ceiling: "
+                  f"{_middle(rates['ceiling'])} MB/s", "",
+                  *_table(["partitions", "runs", *WAYS],
+                          ([str(partitions), str(len(rates["ceiling"])),
+                            *(_middle(rates[str(partitions)][way]) for way in WAYS)] for partitions in RECORDS)), ""]
+    return "\n".join(lines)
+
+
+def _rows(results: Mapping[str, Any], cell: Callable[[list[dict[str, Any]]], str]) -> Iterable[list[str]]:
+    for name, (text, _) in SCENES.items():
+        if name in results:
+            runs = results[name]
+            yield [text, f"`{name}`", str(len(runs)), *(cell([run[column] for run in runs])
+                                                        for column in range(len(GROUPS)))]
+
+
+def _table(columns: list[str], rows: Iterable[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in [columns, ["---"] * len(columns), *rows]]
+
+
+def _middle(numbers: Iterable[float]) -> str:
+    return f"{statistics.median(numbers):.1f}"
+
+
+def _flows(outcomes: list[dict[str, Any]]) -> str:
+    known = [outcome["flows_s"] for outcome in outcomes]
+    return f"> {RECOVERY_S:.0f}" if None in known else _middle(known)
+
+
+def _duplicates(outcomes: list[dict[str, Any]]) -> str:
+    return f"{statistics.median(outcome['duplicates'] for outcome in outcomes):,.0f}"
+
+
+def _violations(outcomes: list[dict[str, Any]]) -> str:
+    return str(sum(len(outcome["violations"]) for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
