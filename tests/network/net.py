@@ -49,16 +49,20 @@ class Net:
         if not ready:
             raise NoNamespacesError(self._forwarder.stderr.read().strip() or "the forwarder did not start")
         self._spaces = [f"/proc/{self._forwarder.pid}/fd/{number}" for number in ready[1:]]
-        space = os.open(self._spaces[CONTROL - 1], os.O_RDONLY | os.O_CLOEXEC)
-        if ctypes.CDLL(None, use_errno=True).setns(space, _CLONE_NEWNET) < 0:
-            raise NoNamespacesError(f"setns: {os.strerror(ctypes.get_errno())}")
-        os.close(space)
+        self.enter(CONTROL)
 
     def close(self) -> None:
         """End the forwarder, and with it the network."""
         assert self._forwarder.stdin is not None
         self._forwarder.stdin.close()
         self._forwarder.wait(10)
+
+    def enter(self, node: int) -> None:
+        """Move this thread to a node: its further sockets and processes belong there."""
+        space = os.open(self._spaces[node - 1], os.O_RDONLY | os.O_CLOEXEC)
+        if ctypes.CDLL(None, use_errno=True).setns(space, _CLONE_NEWNET) < 0:
+            raise NoNamespacesError(f"setns: {os.strerror(ctypes.get_errno())}")
+        os.close(space)
 
     def inside(self, node: int) -> list[str]:
         """Return the start of a command that runs in a node's namespace."""
