@@ -20,6 +20,7 @@
 #include <deque>
 #include <fcntl.h>
 #include <linux/if_tun.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <poll.h>
 #include <random>
@@ -254,6 +255,7 @@ void obey(const std::string& line) {
 
 int main(int count, char** arguments) {
     const int nodes = count > 1 ? std::atoi(arguments[1]) : 2;
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);  // a long path holds many packets; their memory comes and goes all the time
     std::string spaces;
     for (int number = 1; number <= nodes; number++) spaces += " " + std::to_string(make_node(number));
     links.assign(size_t(nodes), std::vector<Link>(size_t(nodes)));

@@ -80,6 +80,15 @@ class Net:
         self._forwarder.stdin.flush()
         return self._forwarder.stdout.readline().strip()
 
+    def forwarded_bytes(self) -> int:
+        """Return the bytes of all packets forwarded so far."""
+        return int(self.order("stats").split()[1])
+
+    def cpu_s(self) -> float:
+        """Return the CPU time that the forwarder has used."""
+        fields = Path(f"/proc/{self._forwarder.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def between(self, brokers: Sequence[int], settings: str, *, to_brokers: bool = True,
                 to_members: bool = True) -> None:
         """Change the paths between the members and some brokers, in one direction or both."""
@@ -90,8 +99,8 @@ class Net:
                 self.order(f"link {broker} {MEMBERS} {settings}")
 
     def isolate(self, broker: int, drop: int) -> None:
-        """Cut a broker from the other brokers (and the control), but not from the members, or undo that."""
-        for other in (*BROKERS, CONTROL):
+        """Cut a broker from the other brokers, but not from its clients, or undo that."""
+        for other in BROKERS:
             if other != broker:
                 self.order(f"link {broker} {other} drop={drop}")
                 self.order(f"link {other} {broker} drop={drop}")

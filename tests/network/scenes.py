@@ -21,13 +21,16 @@ from net import BROKERS, MEMBERS, NetworkOfBrokers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "groups"))
 from scene import BROKER, CLASSIC, CONSUMER, Member, Scene, Writer
-from verdict import judge
+from verdict import Written, judge
 
 GROUPS = tuple((kind, protocol) for protocol in (CLASSIC, CONSUMER) for kind in ("kconsumer", "confluent"))
 SESSION_MS, HEARTBEAT_MS = 45_000, 3_000
 PARTITIONS, RATE, MEMBERS_OF_A_GROUP = 6, 1_000, 2
 START_S, RECOVERY_S = 120.0, 150.0
 CALLBACK_S = 8.0  # of an on_revoke in which a fault begins
+# The writer leaves a leader that does not acknowledge, before its groups wait for records.
+WRITER = {"request.timeout.ms": 3_000, "socket.timeout.ms": 5_000, "topic.metadata.refresh.interval.ms": 2_000}
+EARLY_S = 2.0  # a record read so long before its acknowledgement was above the high watermark
 
 
 def broker_config(session_ms: int) -> dict[str, object]:
@@ -53,7 +56,7 @@ class Outcome:
     lost_partitions: int = 0  # on_lost calls count each partition
     stalled_s: float = 0.0  # the longest that a partition delivered nothing new during the fault
     violations: list[str] = field(default_factory=list)  # records lost, two owners that both committed
-    notes: list[str] = field(default_factory=list)  # other findings of the judge
+    notes: list[str] = field(default_factory=list)  # other findings: of the judge, and reads before acknowledgements
 
 
 class Group(Scene):
@@ -111,7 +114,7 @@ def staged(brokers: NetworkOfBrokers, name: str, groups: Sequence[tuple[str, str
                 group.make_topic = lambda *_, topic=made[0].topic: topic  # type: ignore[method-assign]
             made.append(stack.enter_context(group))
         stack.callback(brokers.net.clear)
-        stage = Stage(brokers, made, made[0].write(RATE), session_ms)
+        stage = Stage(brokers, made, made[0].write(RATE, **WRITER), session_ms)
         for number in range(MEMBERS_OF_A_GROUP):
             for group in made:
                 stage.join(group, f"m{number}")
@@ -122,8 +125,8 @@ def staged(brokers: NetworkOfBrokers, name: str, groups: Sequence[tuple[str, str
 
 
 def outcomes(stage: Stage) -> list[Outcome]:
-    """Wait until all groups flow, drain the topic, and judge each group."""
-    pending = await_flow(stage)
+    """Wait until all groups have recovered, drain the topic, and judge each group."""
+    pending = await_recovery(stage)
     written = stage.writer.stop()
     for group in stage.groups:
         if group not in pending:
@@ -142,22 +145,36 @@ def outcomes(stage: Stage) -> list[Outcome]:
             _kind(group), group.protocol, whole, min((t for t in flows if t is not None), default=None),
             verdict.repeated, sum(len(e["p"]) for m in group.members for e in m.said("lost")),
             max(_stalls(group, stage.began, stage.ended).values(), default=0.0), violations,
-            [w for w in verdict.wrong if w not in violations]))
+            [*(w for w in verdict.wrong if w not in violations), *_early(group, written)]))
     return found
 
 
-def await_flow(stage: Stage) -> list[Group]:
-    """Wait until every partition of every group flows; return the groups whose partitions do not in RECOVERY_S."""
+def await_recovery(stage: Stage) -> list[Group]:
+    """Wait until every partition of every group flows, and every member has committed: one that does not know yet that
+    it was removed may deliver for long. Return the groups that do not get there in RECOVERY_S."""
     deadline = stage.ended + RECOVERY_S
     pending = list(stage.groups)
     while pending and time.monotonic() < deadline:
-        pending = [group for group in pending if None in _flows(group, stage.ended).values()]
+        pending = [group for group in pending if not _recovered(group, stage.ended)]
         time.sleep(0.1)
     return pending
 
 
+def _recovered(group: Group, ended: float) -> bool:
+    owned = [partition for member in group.members for partition in member.owned()]
+    return len(owned) == len(set(owned)) == PARTITIONS and None not in _flows(group, ended).values() and all(
+        any(e["ok"] and e["sent"] >= ended for e in member.said("commit", ended)) for member in group.members)
+
+
 def _known(when: float | None) -> float | None:
     return None if when is None else round(when, 2)
+
+
+def _early(group: Group, written: Written) -> list[str]:
+    """Records that were delivered long before the producer got their acknowledgement."""
+    reads = ((m, e, written.when(e["p"], e["o"][1])) for m in group.members for e in m.said("read"))
+    return [f"{m.name}: read {e['p']} {e['o']} {acked - e['t']:.1f} s before its acknowledgement"
+            for m, e, acked in reads if acked is not None and acked - e["t"] > EARLY_S]
 
 
 def _progress(group: Group) -> dict[str, list[float]]:
@@ -214,7 +231,7 @@ def one_unreachable(stage: Stage, seconds: float = 30) -> None:
 
 
 def isolated_leader(stage: Stage, seconds: float = 30) -> None:
-    """One broker reaches no other broker, but members reach it."""
+    """One broker reaches no other broker, but its clients reach it, and the producer writes to it."""
     stage.fault(lambda: stage.net.isolate(1, 1), seconds, lambda: stage.net.isolate(1, 0))
 
 
@@ -263,7 +280,7 @@ def cut_with_commits(stage: Stage, seconds: float) -> None:
 def short(stage: Stage) -> None:
     """A cut longer than the session of a short run, then dead connections."""
     cut(stage, 10)
-    await_flow(stage)
+    await_recovery(stage)
     dead_flows(stage)
 
 

@@ -45,8 +45,9 @@ def _tables(results: Mapping[str, Any]) -> str:
              *_table(["fault", "scene", "runs", *names], _rows(results, _violations)), ""]
     if "rates" in results:
         rates = results["rates"]
-        lines += [f"**MB/s of one consumer at a round trip of {ROUND_TRIP_MS} ms**; the forwarder's ceiling: "
-                  f"{_middle(rates['ceiling'])} MB/s", "",
+        lines += [f"**MB/s of one consumer at a round trip of {ROUND_TRIP_MS} ms**. The path's ceiling in the same "
+                  f"runs: {_middle(rates['ceiling'])} MB/s. The forwarder moves "
+                  f"{_middle(rates['MB per CPU second'])} MB in a second of CPU time.", "",
                   *_table(["partitions", "runs", *WAYS],
                           ([str(partitions), str(len(rates["ceiling"])),
                             *(_middle(rates[str(partitions)][way]) for way in WAYS)] for partitions in RECORDS)), ""]
