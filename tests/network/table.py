@@ -39,6 +39,8 @@ def _tables(results: Mapping[str, Any]) -> str:
     names = [f"{kind}, {protocol}" for kind, protocol in GROUPS]
     lines = ["**Seconds until all partitions flow again**, after the end of the fault", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _flows)), "",
+             "**The longest time in which a partition delivered nothing new**, during the fault, in seconds", "",
+             *_table(["fault", "scene", "runs", *names], _rows(results, _stalled)), "",
              "**Records delivered again**", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _duplicates)), "",
              "**Records lost, and commits of two owners**: findings of all runs", "",
@@ -73,6 +75,10 @@ def _middle(numbers: Iterable[float]) -> str:
 def _flows(outcomes: list[dict[str, Any]]) -> str:
     known = [outcome["flows_s"] for outcome in outcomes]
     return f"> {RECOVERY_S:.0f}" if None in known else _middle(known)
+
+
+def _stalled(outcomes: list[dict[str, Any]]) -> str:
+    return _middle(outcome["stalled_s"] for outcome in outcomes)
 
 
 def _duplicates(outcomes: list[dict[str, Any]]) -> str:
