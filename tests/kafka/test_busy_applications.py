@@ -1,6 +1,6 @@
 """A member whose application works and makes no call, on a real broker: whether its group waits for it.
 
-The first member reads until it owns all partitions, and then makes no call until the test says so. What matters is
+The first member reads until it owns all partitions, and then makes no call until the test says so. The tests look
 whether the second member gets its share before that; no time is asserted.
 """
 
