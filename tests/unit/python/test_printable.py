@@ -54,5 +54,5 @@ def test_log_lines_of_a_consumer(caplog: pytest.LogCaptureFixture):
         consumer._on_log(4, "FAIL", "broker\x1b[2J\nroot: all is well\u202e")
         consumer._on_error(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "topic \x1b]0;x\x07\n"))
     lines = [record.getMessage() for record in caplog.records if record.name == "kconsumer"]
-    assert r"FAIL [me] broker\x1b[2J\nroot: all is well\u202e" in lines
+    assert rf"FAIL [{consumer._settings.instance_name}] broker\x1b[2J\nroot: all is well\u202e" in lines
     assert r"topic \x1b]0;x\x07\n" in lines
