@@ -42,7 +42,7 @@ cdef class FetchDecoder:
     cdef bint awaits                          # shared: gate (the last step reached a batch that N is decompressing)
     cdef atomic[bint] progressed              # shared: atomic (D writes: the last step made progress)
     cdef atomic[bint] blocked                 # shared: atomic (D writes: the last step ended for lack of room)
-    cdef atomic[bint] network_first           # shared: atomic (N sets, D clears: N decodes its latest data even if A waits)
+    cdef atomic[bint] network_first           # shared: atomic (N sets, D clears: N decodes even if A waits)
     cdef atomic[bint] few                     # shared: atomic (N writes: its latest data is decoded in microseconds)
     cdef AssistResult assisted                # thread: A (result of decoding in the current wait)
     cdef bint armed                           # thread: A (the current wait has asked N for a wakeup)

@@ -84,6 +84,10 @@ class Methods(LoopCalls):
 
         Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
         result is None without a ``group.id``.
+
+        Raises:
+            KafkaException: ``group.id``, ``group.instance.id`` or the member's id has a character that the producer
+                refuses (_INVALID_ARG): it accepts ASCII letters, digits, punctuation and spaces.
         """
         self._enter()
         return self._inner.consumer_group_metadata()
@@ -106,7 +110,7 @@ class Methods(LoopCalls):
         self._inner.store_offsets(message, offsets)
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replace the assignment.
+        """Replace the assignment; the subscription stays.
 
         Each partition starts at its ``offset`` (absolute or OFFSET_*). Without one it starts at the group's committed
         offset, and without that at the position that ``auto.offset.reset`` defines. With ``enable.auto.commit`` the
@@ -122,7 +126,7 @@ class Methods(LoopCalls):
         self._inner.assign(partitions)
 
     async def unassign(self) -> None:
-        """Remove all partitions from the assignment. Raises as assign()."""
+        """Remove all partitions from the assignment; the subscription stays. Raises as assign()."""
         self._enter()
         self._inner.unassign()
 
@@ -281,7 +285,8 @@ class Methods(LoopCalls):
             asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
 
         Returns:
-            None if asynchronous, else the list of TopicPartition, each with its ``error``.
+            None if asynchronous, else the list of TopicPartition, each with its ``error``. Without `message` and
+            `offsets` it has each assigned partition; ``offset`` is OFFSET_INVALID for those without a new offset.
 
         Raises:
             KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
