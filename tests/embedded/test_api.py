@@ -364,7 +364,8 @@ def test_watermarks_asked_and_cached(embedded, topic):
     (lambda consumer, where: consumer.offsets_for_times([where], PATIENCE), "cannot look up its offset")])
 def test_an_unknown_topic_or_partition_is_the_reason(consumer, topic, ask, what):
     unknown = "Topic or partition is unknown to the broker: check the name, or create the topic"
-    for name, partition, reason in (("no-such", 0, unknown), (topic, 99, "Partition does not exist in the cluster")):
+    absent = "Partition does not exist in the cluster (Local: Unknown partition)"
+    for name, partition, reason in (("no-such", 0, unknown), (topic, 99, absent)):
         with pytest.raises(KafkaException) as raised:
             ask(consumer, TopicPartition(name, partition, 0))
         assert raised.value.args[0].str() == f"{name} [{partition}]: {what}: {reason}"

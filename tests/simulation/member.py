@@ -640,6 +640,9 @@ class Member(Application):
         if self.history.per_record:
             self.commit_named([where])
 
+    def asks_for(self, where: Where) -> bool:
+        return super().asks_for(where) and where[0] in self.subscription  # else until it is revoked
+
     def begins_at(self, where: Where, offset: int) -> int:
         """Of the offsets that were committed when it was assigned or since, the one that its first record follows.
 

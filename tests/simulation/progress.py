@@ -57,7 +57,7 @@ class Progress:
             return
         since: dict[Where, tuple[int | None, int]] = {}
         for where, position in application.expected.items():
-            if where in application.paused or not self.waits(where, position):
+            if not application.asks_for(where) or not self.waits(where, position):
                 continue
             known = self.since.get(where)
             since[where] = known if known is not None and known[0] == position else (position, now_ms)

@@ -34,6 +34,8 @@ class QuietMember(Member):
         """Partitions were given up or lost since the latest look."""
         lost = [where for where in gone if self.failures.was_removed(where) or where in self.failures.to_be_lost]
         self.failures.loses(lost)
+        if self.is_cooperative and len(gone) == len(self.known):
+            lost = gone  # perhaps: a fenced member may still be known to the coordinator
         given_up = [where for where in gone if where not in lost]
         self.failures.gives_up(given_up)
         self.words.gives_up(given_up)
@@ -45,6 +47,12 @@ class QuietMember(Member):
             self.known.pop(where)
             self.paused.discard(where)
             self.ownership.pop(where, None)
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether its group takes all partitions at once only from a member that has lost them."""
+        return self.history.protocol == "consumer" or "cooperative" in str(
+            self.settings["partition.assignment.strategy"])
 
     def leaves(self) -> None:
         self.depart(list(self.known))

@@ -180,6 +180,10 @@ class Application:
         self.history.handed_out(self, where, offset)
         self.given(where, offset)
 
+    def asks_for(self, where: Where) -> bool:
+        """Whether it wants records of a partition that it has."""
+        return where not in self.paused
+
     def begins_at(self, where: Where, offset: int) -> int:
         """The position that the first record of a partition follows."""
         return offset

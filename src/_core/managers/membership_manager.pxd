@@ -160,5 +160,6 @@ cdef class MembershipManager:
     cdef void _complete_leave(self, Status status) noexcept nogil
     cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions,
                       int64_t now_ms) noexcept nogil
+    cdef void _log(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil
     cdef void _post(self, RebalanceEvent& event, RebalanceKind kind) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil

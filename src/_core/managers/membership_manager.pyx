@@ -324,6 +324,7 @@ cdef class MembershipManager:
         if not self.positions.subscription.take_away(self.ownership.revoking(), self.epoch, how,
                                                      self.config.auto_offset_store, offsets):
             return False
+        self._log(REBALANCE_REVOKE, self.ownership.revoking())
         self._changed_assignment(now_ms)
         self._revoked(offsets, now_ms)
         return True
@@ -458,6 +459,7 @@ cdef class MembershipManager:
             self._reconciled(now_ms)
         elif not self._calls_on_assign() and self.positions.subscription.give(
                 self.ownership.assigning(), self._is_eager(), self.epoch):
+            self._log(REBALANCE_ASSIGN, self.ownership.assigning())
             self._changed_assignment(now_ms)
             self.ownership.taken(self.ownership.ours())
             self._reconciled(now_ms)
@@ -600,6 +602,7 @@ cdef class MembershipManager:
         if not running and not self.calls_on_revoke and self.positions.subscription.take_away(
                 self.ownership.owned(), self.epoch, TAKE_LOST, self.config.auto_offset_store, nothing):
             self.awaiting = False
+            self._log(REBALANCE_LOST, self.ownership.owned())
             self._changed_assignment(now_ms)
             self._on_lost(now_ms)
             return
@@ -725,9 +728,12 @@ cdef class MembershipManager:
         self.awaited_id = self.rebalance_id
         self.awaiting_since_ms = now_ms
 
-    cdef void _post(self, RebalanceEvent& event, RebalanceKind kind) noexcept nogil:
+    cdef void _log(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil:
         self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"REBALANCE", b"%s: %zu partitions", rebalance_name(kind),
-                                  event.partitions.size())
+                                  partitions.size())
+
+    cdef void _post(self, RebalanceEvent& event, RebalanceKind kind) noexcept nogil:
+        self._log(kind, event.partitions)
         self.rebalance_id += 1
         event.kind = kind
         event.id = self.rebalance_id
