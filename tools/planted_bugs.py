@@ -40,7 +40,9 @@ BUGS = (
     Bug("partitions are taken away whose records are in the application's hands", "SubscriptionState.take_away",
         "how == TAKE_FREE and self._in_hand(partitions)", "how == TAKE_FREE and False"),
     Bug("a call puts down the records that it returns", "SubscriptionState._put_down",
-        "            if p.hand_call == self.call:\n", "            if False:\n"),
+        "            if p.hand_call == self.call:\n", "            if False:\n",
+        test="tests/unit/managers/test_without_the_application.py::"
+             "test_putting_down_one_partition_keeps_the_records_of_another_in_hand"),
     Bug("records of lost partitions are returned with the error that comes before on_lost",
         "MembershipManager._lose", "        self.positions.subscription.drop_rows(self.ownership.owned())\n", ""),
     Bug("partitions given up by the network thread are not committed", "SubscriptionState.take_away",

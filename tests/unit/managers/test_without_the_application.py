@@ -471,3 +471,20 @@ def test_on_lost_runs_in_close_for_partitions_that_were_given_up():
     loop.consumer._pass_time = lambda: loop.advance(1000) or True
     loop.consumer.close(0)
     assert loop.calls == [("assign", ALL), ("lost", ALL)]
+
+
+def test_putting_down_one_partition_keeps_the_records_of_another_in_hand():
+    """1. A call returns records of two partitions. 2. The next call returns more of one of them."""
+    loop = begun(Quiet())
+    loop.turn(2)
+    loop.answer_committed()
+    loop.turn(2)
+    for request in loop.requests(LIST_OFFSETS):
+        loop.answer_offsets(request, lambda topic, partition, timestamp: {"offset": 0})
+    loop.turn(2)
+    for request in loop.requests(FETCH, 1):
+        loop.fetched(request, {0: {"records": records(0, 5)}, 1: {"records": records(0, 5)}}, turns=3)
+    assert len({m.partition() for m in loop.consumer.consume(7, 0)}) == 2
+    assert len({m.partition() for m in loop.consumer.consume(2, 0)}) == 1
+    loop.heartbeat(REBALANCE)
+    assert loop.state == "REVOKING_PARTITION"
