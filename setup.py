@@ -31,8 +31,7 @@ EXTENSIONS = os.environ.get("KCONSUMER_EXTENSIONS") != "0"
 
 # Which system library each module links; everything else needs libc and libstdc++ only.
 LIBRARIES = {
-    "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
-    "kconsumer._core.records.message_set": ["z"],
+    "kconsumer._core.records.records": ["z", "lz4", "zstd", "snappy"],
     "kconsumer._core.network.tls": ["ssl", "crypto"],
     "kconsumer._core.network.authenticator": ["crypto"],
     "kconsumer._core.network.network_client": ["crypto"],
@@ -111,6 +110,7 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     names = [CORE / n for n in re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)]
     names += [CORE / f"{m.replace('.', '/')}.pxd" for m in re.findall(r"kconsumer\._core\.([\w.]+) cimport", text)]
     names += [path.with_suffix(".pxd")] if path.suffix == ".pyx" else []
+    names += [path.parent / n for n in re.findall(r'^include "([\w.]+)"', text, re.M)]
     for name in names:
         found |= headers_of(name, seen)
     return found

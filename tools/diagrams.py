@@ -108,16 +108,17 @@ def _modules() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {"A": {}, "both": {}, "N": {}}
     for layer in _LAYERS:
         for path in sorted((CORE / layer).iterdir()):
-            if path.suffix not in (".pyx", ".hpp") or path.stem.endswith("_testing"):
+            if path.suffix not in (".pyx", ".pxi", ".hpp") or path.stem.endswith("_testing"):
                 continue
             head = _HEAD.search("\n".join(path.read_text(encoding="utf-8").splitlines()[:9]))
             if head is None:
                 raise SystemExit(f"diagrams: {path} does not say which thread runs it")
             text = re.sub(r"\s*\n(?://)?\s*", " ", head.group(1))
             thread = _thread_of(text)
-            other = path.with_suffix(".hpp") if path.suffix == ".pyx" else path.with_suffix(".pyx")
-            if thread and path.suffix == ".hpp" and other.exists():
-                continue  # the .pyx of the same name stands for both
+            if path.suffix == ".hpp" and any(path.with_suffix(other).exists() for other in (".pyx", ".pxi")):
+                continue  # the Cython file of the same name stands for both
+            if path.suffix == ".pyx" and "\ninclude " in path.read_text(encoding="utf-8"):
+                continue  # the files that it includes stand for it
             if thread:
                 found[thread].setdefault(layer, []).append(path.stem)
     if not all(found.values()):

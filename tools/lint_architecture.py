@@ -9,6 +9,7 @@ is a finding.
 - gil: a module that the network thread runs has no ``with gil``, no Python object as an attribute of a cdef class, no
   cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
 - tag: every attribute of a cdef class there states which thread may touch it.
+- included: a .pxi file is part of a module, which includes it and has the imports of all its files.
 - layer: imports and includes go downwards only, in the core and between the rooms of src/kconsumer.
 - circle: no chain of imports in src/kconsumer leads from a module back to itself. Imports inside functions count.
   Imports under TYPE_CHECKING count too: a module that names a type depends on the module that defines it. The core is
@@ -61,6 +62,9 @@ WITH_GIL = re.compile(r"\bwith gil\b")
 CDEF_CLASS = re.compile(r"^cdef class (\w+)")
 CIMPORT = re.compile(r"^\s*(?:from|cimport|import) +kconsumer\._core\.(\w+)")
 INCLUDE = re.compile(r'^\s*#include "(\w+)/')
+CYTHON = (".pyx", ".pxd", ".pxi")
+INCLUDED = re.compile(r'^include "([\w.]+)"', re.M)
+IMPORTED = re.compile(r"(?:from +[\w.]+ +)?c?import +[\w(]")
 FACE_IMPORT = re.compile(r"^\s*(?:from|import) +(kconsumer(?:\.(?!_core\b)\w+)+)(?: +import\b|\s*$)")
 PYTHON_TYPES = set("object list dict set frozenset tuple str bytes bytearray type memoryview".split())
 FORBIDDEN = re.compile(
@@ -148,7 +152,7 @@ def check_gil(source: Source) -> Iterator[Finding]:
     for number, line in enumerate(lines, 1):
         if WITH_GIL.search(code(line)):
             yield source.finding(number, "gil: 'with gil' in a module of the network thread")
-        if source.path.suffix == ".pyx" and CDEF_CLASS.match(line) and not decorated_no_gc(lines, number - 1):
+        if source.path.suffix != ".pxd" and CDEF_CLASS.match(line) and not decorated_no_gc(lines, number - 1):
             yield source.finding(number, "gil: a cdef class of the network thread needs @cython.no_gc")
     for number, signature in signatures(lines):
         if re.search(r"\)[^()]*\bnogil\b", signature) and not re.search(r"\bnoexcept\b", signature):
@@ -232,10 +236,30 @@ def check_names(sources: Iterable[Source]) -> Iterator[Finding]:
     owner: dict[str, str] = {}
     for source in sources:
         name, folder = source.path.stem, source.path.parent.as_posix()
-        if not source.layer or source.path.suffix not in (".pyx", ".pxd", ".hpp") or source.generated:
+        if not source.layer or source.path.suffix not in (*CYTHON, ".hpp") or source.generated:
             continue
         if owner.setdefault(name, folder) != folder:
             yield source.finding(1, f"name: {owner[name]} has a module {name} too")
+
+
+def modules_of(sources: Iterable[Source]) -> dict[Path, Path]:
+    """Return which module of the core includes each file."""
+    modules: dict[Path, Path] = {}
+    for source in sources:
+        if source.layer and source.path.suffix == ".pyx":
+            modules |= dict.fromkeys((source.path.parent / name for name in INCLUDED.findall(source.text)), source.path)
+    return modules
+
+
+def check_included(sources: Iterable[Source], modules: dict[Path, Path]) -> Iterator[Finding]:
+    for source in sources:
+        if not source.layer or source.path.suffix != ".pxi":
+            continue
+        if source.path not in modules:
+            yield source.finding(1, "included: no module includes this file")
+        for number, line in enumerate(source.lines, 1):
+            if IMPORTED.match(line):
+                yield source.finding(number, "included: imports are at the head of the module that includes this file")
 
 
 @dataclass(frozen=True)
@@ -287,7 +311,7 @@ def python_imports(sources: list[Source]) -> Iterator[Import]:
         for line, needs in needed(ast.parse(source.text), package, {*face, CORE_MODULE}):
             yield Import(source, line, module, needs)
     for source in sources:
-        if not source.path.is_relative_to(CORE) or source.path.suffix not in (".pyx", ".pyi"):
+        if not source.path.is_relative_to(CORE) or source.path.suffix not in (".pyx", ".pxi", ".pyi"):
             continue
         for number, line in enumerate(source.lines, 1):
             match = FACE_IMPORT.match(code(line))
@@ -353,9 +377,9 @@ def c_name(module: Iterable[str], cls: str, function: str) -> str:
     return "__pyx_f_" + "".join(f"{len(part)}{part}_" for part in [*module, *([cls] if cls else [])]) + function
 
 
-def nogil_functions(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield (line number, C name) of every nogil function in a module or an inline part of an interface."""
-    module = ("kconsumer", "_core", *source.path.relative_to(CORE).with_suffix("").parts)
+def nogil_functions(source: Source, module_path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number, C name) of every nogil function in a file of a module or an inline part of an interface."""
+    module = ("kconsumer", "_core", *module_path.relative_to(CORE).with_suffix("").parts)
     lines = source.lines
     for number, signature in signatures(lines):
         ending = signature.rsplit(")", 1)[1]
@@ -387,23 +411,28 @@ def definitions(text: str) -> Iterator[tuple[str, int, list[str]]]:
         yield match[1], first, lines[first:at - 1]
 
 
-def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
+def check_generated(root: Path, sources: Iterable[Source], modules: dict[Path, Path]) -> Iterator[Finding]:
     """Check the C++ of the network thread's modules together: inline functions are defined in their users."""
+    read: set[Path] = set()
     expected: dict[str, Finding] = {}
     seen: set[str] = set()
     bodies: list[tuple[str, str, int, list[str]]] = []
     for source in sources:
-        for number, name in nogil_functions(source):
+        module = modules.get(source.path, source.path)
+        for number, name in nogil_functions(source, module):
             text = f"generated: {name} is not in the generated code, so it was not checked"
             expected[name] = source.finding(number, text)
-        if source.path.suffix != ".pyx":
+        if source.path.suffix == ".pxd":
             continue
-        made = GENERATED / source.path.with_suffix(".cpp")
+        made = GENERATED / module.with_suffix(".cpp")
         if not (root / made).is_file():
             yield source.finding(1, f"generated: {made} is missing; build first")
             continue
         if (root / made).stat().st_mtime < (root / source.path).stat().st_mtime:
             yield source.finding(1, f"generated: {made} is older than its source; build first")
+        if made in read:
+            continue
+        read.add(made)
         for name, number, body in definitions((root / made).read_text(encoding="utf-8", errors="replace")):
             bodies.append((name, made.as_posix(), number, body))
             seen.add(name)
@@ -477,15 +506,17 @@ class Calls:
         return found
 
 
-def check_reached(root: Path) -> Iterator[Finding]:
+def check_reached(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
     """Check the functions of the consumer layer that the loop of the network thread calls."""
     loop = CORE / "consumer/consumer_network_thread.pyx"
     if not (root / loop).is_file():
         return
     calls = Calls()
-    for path in sorted((root / GENERATED / CORE).rglob("*.cpp")):
-        if not path.stem.endswith("_testing") and "simulation" not in path.parts:
-            calls.add(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace"))
+    for source in sources:
+        made = GENERATED / source.path.with_suffix(".cpp")
+        if source.layer and source.path.suffix == ".pyx" and (root / made).is_file() \
+                and not source.path.stem.endswith("_testing") and source.layer != "simulation":
+            calls.add(made.as_posix(), (root / made).read_text(encoding="utf-8", errors="replace"))
     if LOOP not in calls.bodies:
         yield Finding(loop.as_posix(), 1,
                       f"reach: {LOOP} is not in the generated code, so what it calls was not checked")
@@ -527,10 +558,11 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
     on_network_thread: list[Source] = []
     sources = tracked(root)
     imports = list(python_imports(sources))
-    found += [*check_rooms(imports), *check_circles(imports), *check_names(sources)]
+    modules = modules_of(sources)
+    found += [*check_rooms(imports), *check_circles(imports), *check_names(sources), *check_included(sources, modules)]
     for source in sources:
         found += check_machine(source)
-        if not source.layer or source.path.suffix not in (".pyx", ".pxd", ".hpp"):
+        if not source.layer or source.path.suffix not in (*CYTHON, ".hpp"):
             continue
         found += check_layers(source)
         if source.generated:
@@ -541,7 +573,7 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
             found += check_gil(source)
             found += check_attributes(source)
     if generated:
-        found += [*check_generated(root, on_network_thread), *check_reached(root)]
+        found += [*check_generated(root, on_network_thread, modules), *check_reached(root, sources)]
     return sorted(found)
 
 

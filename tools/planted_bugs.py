@@ -301,7 +301,7 @@ def find(core: Path, place: str) -> Found:
     depth = " {4}" if cls else ""
     function = re.compile(rf"^{depth}(?:cdef|cpdef|def)\b[^=\n]*?\b{name}\(.*\n(?:(?:{depth} .*|\s*|#.*)\n)*", re.M)
     found = []
-    for source in sorted(core.rglob("*.pyx")):
+    for source in sorted(core.rglob("*.p[yx][xi]")):
         text = source.read_text()
         whole = re.compile(rf"^cdef class {cls}\b.*\n(?:(?: .*|\s*|#.*)\n)*" if cls else r"\A[\s\S]*", re.M)
         for body in whole.finditer(text):
@@ -312,14 +312,22 @@ def find(core: Path, place: str) -> Found:
     return found[0]
 
 
+def module_of(source: Path) -> Path:
+    """Return the module that includes a file, or the file itself if it is a module."""
+    if source.suffix == ".pyx":
+        return source
+    return next(module for module in source.parent.glob("*.pyx") if f'include "{source.name}"' in module.read_text())
+
+
 class Planted:
     """A bug in its place; leaving the block puts source and module back, newer than all they are made from."""
 
     def __init__(self, scratch: Path, bug: Bug) -> None:
         found = find(scratch / "src" / "_core", bug.place)
         self.source = found.source
-        made = [scratch / "build" / "cython" / self.source.relative_to(scratch).with_suffix(".cpp")]
-        made += self.source.parent.glob(f"{self.source.stem}.cpython-*.so")
+        module = module_of(self.source)
+        made = [scratch / "build" / "cython" / module.relative_to(scratch).with_suffix(".cpp")]
+        made += module.parent.glob(f"{module.stem}.cpython-*.so")
         self.kept = {path: path.read_bytes() for path in (self.source, *made)}
         self.wrong = found.planted(bug)
 

@@ -65,9 +65,9 @@ RULES: Final = {re.compile(pattern, re.I if pattern[0] != "(" or "Who" not in pa
                 for pattern, advice in IDIOMS.items()}
 ALLOWED: Final = re.compile(r"prose: allow ([\w ]+): \w")
 # How the prose of a file is found, by its suffix or, without one, its name.
-COMMENT: Final = {".py": "#", ".pyx": "#", ".pxd": "#", ".pyi": "#", ".sh": "#", "run": "#", "Makefile": "#",
-                  "Dockerfile": "#", ".hpp": "//", ".cpp": "//", ".java": "//", ".go": "//", ".rs": "//", ".js": "//",
-                  ".map": "//", ".css": "//"}
+COMMENT: Final = {".py": "#", ".pyx": "#", ".pxd": "#", ".pxi": "#", ".pyi": "#", ".sh": "#", "run": "#",
+                  "Makefile": "#", "Dockerfile": "#", ".hpp": "//", ".cpp": "//", ".java": "//", ".go": "//",
+                  ".rs": "//", ".js": "//", ".map": "//", ".css": "//"}
 WHOLE: Final = {".yml", ".yaml", ".toml", ".cff", ".in", "CODEOWNERS", ".gitignore", ".dockerignore"}
 MARKUP: Final = {".svg", ".html"}  # all but the tags
 NOTEBOOK: Final = ".ipynb"

@@ -8,8 +8,9 @@ from libc.errno cimport EIO
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset, strdup
 
-from kconsumer._core.records.arrow_capsules cimport array_in, schema_in, stream_capsule
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowArrayStream, ArrowSchema
+from kconsumer._core.records.records cimport (
+    ArrowArray, ArrowArrayStream, ArrowSchema, array_in, schema_in, stream_capsule,
+)
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil

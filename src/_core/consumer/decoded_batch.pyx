@@ -9,12 +9,10 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
 from kconsumer._core.base.status cimport ERR_INVALID_ARG, Status
 from kconsumer._core.consumer.array_stream cimport stream_of
 from kconsumer._core.consumer.record_batch cimport RecordBatch, needed
-from kconsumer._core.records.arrow_arrays cimport export_column
-from kconsumer._core.records.arrow_build cimport add_buffer, add_child, open_array, out_of_memory
-from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in
-from kconsumer._core.records.arrow_export cimport (
-    COLUMN_COUNT, COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, default_field, fill_schema, find_column,
-    name_of, requested_field,
+from kconsumer._core.records.records cimport (
+    COLUMN_COUNT, COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, add_buffer, add_child, array_capsule, default_field,
+    export_column, fill_schema, find_column, name_of, open_array, out_of_memory, requested_field, schema_capsule,
+    schema_in,
 )
 from kconsumer._core.values.value_decoder cimport DecodedValues
 from kconsumer._core.values.value_export cimport VALUE_STRUCT, Column, Plan, export_values, value_field

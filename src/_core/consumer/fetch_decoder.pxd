@@ -11,7 +11,7 @@ from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.records.columns cimport BlockPool, Columns
-from kconsumer._core.records.inflate_ahead cimport InflateAhead
+from kconsumer._core.records.records cimport InflateAhead
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 

@@ -29,16 +29,10 @@ from kconsumer._core.managers.fetch_session cimport (
     FETCHED_RECORDS,
     BatchFailure,
 )
-from kconsumer._core.records.decode cimport (
-    DECODE_DONE,
-    DECODE_ERROR,
-    DECODE_FULL,
-    DECODE_MORE,
-    DECODE_WAIT,
-    DecodeResult,
+from kconsumer._core.records.records cimport (
+    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeResult, InflateAhead, decode_estimate_rows,
+    decode_release, decode_step, inflate_ahead,
 )
-from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
-from kconsumer._core.records.batch_decoder cimport decode_estimate_rows, decode_release, decode_step
 from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:

@@ -9,9 +9,9 @@ from cpython.number cimport PyNumber_AsSsize_t
 from kconsumer._core.base.cpp cimport int8_t, int32_t, string
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.consumer.message cimport Message, make_message
-from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in, stream_capsule
-from kconsumer._core.records.arrow_export cimport (
-    ArrowArray, ArrowArrayStream, ArrowSchema, export_array, export_schema, export_stream,
+from kconsumer._core.records.records cimport (
+    ArrowArray, ArrowArrayStream, ArrowSchema, array_capsule, export_array, export_schema, export_stream,
+    schema_capsule, schema_in, stream_capsule,
 )
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.values.value_source cimport ValueSource

@@ -45,7 +45,7 @@ from kconsumer._core.protocol.messages.fetch cimport (
     FetchResponse_FetchableTopicResponse,
 )
 from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.records.decode cimport AbortedTransaction
+from kconsumer._core.records.records cimport AbortedTransaction
 from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, Watermarks
 

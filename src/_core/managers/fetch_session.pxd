@@ -2,7 +2,7 @@
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.records.decode cimport DecodeJob
+from kconsumer._core.records.records cimport DecodeJob
 from kconsumer._core.state.partition_state cimport PartitionState, Watermarks
 from kconsumer._core.state.request_state cimport RequestState
 

@@ -10,16 +10,14 @@ from libc.string cimport memcpy
 
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint64_t
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
+from kconsumer._core.records.records cimport (
+    DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, AbortedTransaction, ArrowArray, ArrowSchema, ArrowSource,
+    DecodeJob, DecodeResult, InflateAhead, decode_estimate_rows, decode_release, decode_step, export_array,
+    export_schema, inflate_ahead,
+)
 from kconsumer._core.records.bytes cimport read_varint
 from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
 from kconsumer._core.records.crc32c cimport crc32c_extend
-from kconsumer._core.records.decode cimport AbortedTransaction
-from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
-from kconsumer._core.records.batch_decoder cimport (
-    DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeJob, DecodeResult, decode_estimate_rows, decode_release,
-    decode_step,
-)
 
 cdef enum:
     OPTIONS = 8                  # leading bytes of an input with the options for decoding the rest

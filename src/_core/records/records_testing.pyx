@@ -7,16 +7,14 @@ from libc.string cimport memcpy, memset
 from kconsumer._core.base.clock cimport monotonic_us
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint32_t
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
+from kconsumer._core.records.records cimport (
+    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, AbortedTransaction, AheadBatch, ArrowArray,
+    ArrowSchema, ArrowSource, DecodeJob, DecodeResult, InflateAhead, decode_estimate_rows, decode_release, decode_step,
+    export_array, export_schema, inflate_ahead,
+)
 from kconsumer._core.records.bytes cimport read_varint
 from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
 from kconsumer._core.records.crc32c cimport Crc32cWay, crc32c_extend, crc32c_extend_by, crc32c_way
-from kconsumer._core.records.decode cimport AbortedTransaction
-from kconsumer._core.records.inflate_ahead cimport AheadBatch, InflateAhead, inflate_ahead
-from kconsumer._core.records.batch_decoder cimport (
-    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeJob, DecodeResult, decode_estimate_rows,
-    decode_release, decode_step,
-)
 
 
 # In the order of Crc32cWay.

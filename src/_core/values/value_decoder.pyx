@@ -5,8 +5,9 @@ thread: A; both are immutable, and several threads may use them. Never: parses a
 cimport cython
 
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField, ArrowSchema, fill_schema
+from kconsumer._core.records.records cimport (
+    ArrowArray, ArrowField, ArrowSchema, array_capsule, fill_schema, schema_capsule, schema_in,
+)
 from kconsumer._core.values.value_export cimport (
     BUILD_OK, BUILD_TOO_LONG, VALUE_STRUCT, BadRow, ValueNode, ValueType, bad_value_reason, export_values, value_field,
 )

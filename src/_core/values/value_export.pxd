@@ -1,7 +1,7 @@
 # Declares the export of decoded columns through Arrow's C data interface. thread: A; release callbacks on any thread.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField
+from kconsumer._core.records.records cimport ArrowArray, ArrowField
 
 
 cdef extern from "<memory>" namespace "std" nogil:

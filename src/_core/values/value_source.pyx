@@ -7,8 +7,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.string cimport strcmp
 
 from kconsumer._core.base.cpp cimport string
-from kconsumer._core.records.arrow_capsules cimport array_in, schema_in, stream_in
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowArrayStream, ArrowSchema
+from kconsumer._core.records.records cimport ArrowArray, ArrowArrayStream, ArrowSchema, array_in, schema_in, stream_in
 
 
 cdef bint is_one_of(const char* format, const char* a, const char* b) noexcept nogil:

@@ -102,6 +102,28 @@ def test_with_gil_is_found(tree: Tree) -> None:
     assert "clock.pyx:13: gil: 'with gil'" in tree.only()
 
 
+def test_a_file_that_a_module_includes_is_checked_like_a_module(tree: Tree) -> None:
+    module, part = "src/_core/network/clock.pyx", "src/_core/network/ticks.pxi"
+    tree.write(part, PYX.replace("cimport cython\n", ""))
+    tree.write(module, '"""Owns: clocks. thread: N. Never: waits."""\ncimport cython\n\ninclude "ticks.pxi"\n')
+    assert tree.findings() == []
+    tree.write(part, PYX.replace("cimport cython\n", "") + "        with gil:\n            pass\n")
+    assert "ticks.pxi:12: gil: 'with gil'" in tree.only()
+    tree.write(part, PYX.replace("cimport cython\n", "").replace("now_us", "renamed"))
+    assert "ticks.pxi:9: generated: " in tree.only()
+
+
+def test_a_file_that_no_module_includes_is_found(tree: Tree) -> None:
+    tree.write("src/_core/network/ticks.pxi", '"""Owns: ticks. thread: N. Never: waits."""\n')
+    assert tree.only() == "src/_core/network/ticks.pxi:1: included: no module includes this file"
+
+
+def test_an_import_in_an_included_file_is_found(tree: Tree) -> None:
+    tree.write("src/_core/network/clock.pyx", PYX + '\ninclude "ticks.pxi"\n')
+    tree.write("src/_core/network/ticks.pxi", '"""Owns: ticks. thread: N. Never: waits."""\nfrom a cimport (\n    b)\n')
+    assert tree.only().startswith("src/_core/network/ticks.pxi:2: included: imports are at the head of the module")
+
+
 def test_with_gil_outside_the_network_thread_is_allowed(tree: Tree) -> None:
     head = '"""Owns: x. thread: A. Never: y."""\n'
     for path in ("network/clock_testing.pyx", "consumer/fetch_handler.pyx", "librdkafka/mock.pyx"):

@@ -4,10 +4,6 @@ thread: N while the application decodes, or the decoding thread while the other 
 Never: reports a bad batch (the decoder finds it again when it reaches the batch), works longer than one slice (it
 leaves a larger batch to the decoder, which can inflate it in slices).
 """
-from kconsumer._core.records.compression cimport (
-    INFLATE_DONE, INFLATE_MORE, Inflater, InflateResult, inflate_begin, inflate_step, inflater_acquire,
-    inflater_release,
-)
 
 cdef enum:
     ENOUGH_BYTES = 512 * 1024      # inflate several small batches in one step

@@ -5,34 +5,10 @@ thread: N or A; pure function of a job, resumable at any slice. Never: touches P
 The last batch may be incomplete: a broker fills a Fetch response up to its limit and cuts the last batch there. The
 decoder checks the length, count and last offset in a batch header against the available bytes.
 """
-from libc.stdint cimport INT32_MAX, INT64_MAX
 
-from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t
-from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
-from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
-from kconsumer._core.records.columns cimport Block, BlockPool
-from kconsumer._core.records.compression cimport (
-    CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
-    inflater_acquire, inflater_release,
-)
-from kconsumer._core.records.crc32c cimport crc32c_extend
-from kconsumer._core.records.decode cimport (
-    STAGE_AWAIT, STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS,
-    BatchState,
-)
-from kconsumer._core.records.inflate_ahead cimport AHEAD_BUSY, AHEAD_READY, AheadBatch, AheadState
-from kconsumer._core.records.message_set cimport (
-    message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
-)
-from kconsumer._core.records.record_walk cimport (
-    WALK_BAD, WALK_END, WALK_FULL, WalkResult, control_record_type, fail_batch, walk_records,
-)
-
-# The layout of a batch (KIP-98). v0/v1 messages have the same first 17 bytes.
+# The layout of a batch (KIP-98); message_set.pxi has the part that v0/v1 messages share.
 cdef enum:
-    AT_LENGTH = 8
     AT_LEADER_EPOCH = 12
-    AT_MAGIC = 16
     AT_CRC = 17
     AT_ATTRIBUTES = 21
     AT_LAST_OFFSET_DELTA = 23
@@ -41,15 +17,12 @@ cdef enum:
     AT_PRODUCER_ID = 43
     AT_COUNT = 57
     AT_RECORDS = 61
-    LOG_OVERHEAD = 12          # offset and length
     SMALLEST_MESSAGE = 14      # of v0, after the log overhead
     SMALLEST_RECORD = 7
     SMALLEST_ENTRY = 26        # of a v0 message
     WRAPPED_BYTES = 16         # an estimate of the size of a compressed v0/v1 message
 
 cdef enum:
-    CODEC_MASK = 0x07
-    LOG_APPEND_TIME = 0x08
     TRANSACTIONAL = 0x10
     CONTROL = 0x20
 

@@ -4,12 +4,12 @@ thread: A; the release callbacks on any thread. Never: touches Python.
 
 Each array retains the Columns separately, because a consumer may move children out and release them one by one.
 """
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
 
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INVALID_ARG
-from kconsumer._core.records.bytes cimport formatted
+cdef inline void put_offset(void* offsets, int64_t i, int64_t value, bint large) noexcept nogil:
+    if large:
+        (<int64_t*>offsets)[i] = value
+    else:
+        (<int32_t*>offsets)[i] = <int32_t>value
 
 
 cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
@@ -64,6 +64,7 @@ cdef void add_buffer(ArrowArray* array, const void* buffer) noexcept nogil:
     array.n_buffers = <int64_t>parts.buffers.size()
 
 
+# Adds a new buffer, which the array owns; NULL if memory is out.
 cdef void* own_buffer(ArrowArray* array, size_t bytes) noexcept nogil:
     cdef ArrayParts* parts = <ArrayParts*>array.private_data
     cdef void* buffer = malloc(bytes if bytes > 0 else 1)
@@ -112,6 +113,7 @@ cdef Status add_dictionary(ArrowArray* array, const vector[string]& values) noex
     return Status()
 
 
+# Adds the last buffers of a view array: the blocks that its Columns pins, and their sizes. False if memory is out.
 cdef bint add_view_buffers(ArrowArray* array) noexcept nogil:
     """Add the blocks into which the views point, then their sizes."""
     cdef Columns* columns = (<ArrayParts*>array.private_data).columns

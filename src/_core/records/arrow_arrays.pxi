@@ -2,22 +2,6 @@
 
 thread: A. Never: touches Python, changes the Columns it exports.
 """
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t
-from libc.string cimport memcpy, memset
-
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, vector
-from kconsumer._core.base.status cimport ERR_INVALID_ARG
-from kconsumer._core.records.arrow_build cimport (
-    add_buffer, add_dictionary, add_view_buffers, open_array, out_of_memory, own_buffer, put_offset, too_long,
-)
-from kconsumer._core.records.arrow_export cimport (
-    COLUMN_HEADERS, COLUMN_KEY, COLUMN_LEADER_EPOCH, COLUMN_OFFSET, COLUMN_PARTITION, COLUMN_TIMESTAMP,
-    COLUMN_TIMESTAMP_TYPE, COLUMN_TOPIC,
-)
-from kconsumer._core.records.arrow_headers cimport export_headers
-from kconsumer._core.records.bytes cimport formatted
-from kconsumer._core.records.columns cimport BinaryView, Run
-
 
 # ---- columns that are the same within a run
 

@@ -3,17 +3,18 @@
 thread: N or A; pure function of a job. Never: reads past the batch's records, uses a length without a check,
 allocates for each record.
 """
-from kconsumer._core.base.cpp cimport string, uint64_t
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
-from kconsumer._core.records.bytes cimport (
-    RecordFields, formatted, load_be16, put_null, put_view, read_plain_record, read_varint, read_varlong,
-)
-from kconsumer._core.records.columns cimport Columns, HeadersRef, Run
-from kconsumer._core.records.decode cimport BatchState
+
+cdef enum WalkResult:
+    WALK_END    # the walk reached the end of the batch
+    WALK_MORE   # the budget is used up
+    WALK_FULL   # the columns are full
+    WALK_BAD    # job.status has the reason
+
 
 cdef const char* TOO_MANY_HEADERS = b"too many headers"
 
 
+# Sets job.status for the current batch or message: "batch at offset ...: reason".
 cdef void fail_batch(DecodeJob* job, int32_t code, const char* reason) noexcept nogil:
     cdef const char* kind = b"batch"
     if job.batch.magic < 2:
@@ -105,6 +106,7 @@ cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields*
     return check_headers(f, p, most_headers)
 
 
+# Adds rows [row_start, columns.rows) to the job's run, or to a new run if the epoch or timestamp type changed.
 cdef void extend_run(DecodeJob* job, int32_t row_start) noexcept nogil:
     cdef Columns* columns = job.columns
     cdef BatchState* batch = &job.batch
@@ -158,6 +160,7 @@ cdef void end_at(DecodeJob* job, int32_t first_row, int32_t row, int64_t payload
     job.read_leader_epoch = job.batch.leader_epoch
 
 
+# Appends the records of job.batch. Stops at its end, at full columns, or after about `budget_bytes`.
 cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef BatchState* batch = &job.batch
     cdef Columns* columns = job.columns
@@ -232,6 +235,8 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
     return result
 
 
+# Returns 0 for abort, 1 for commit, another number for other control records, -1 for an empty batch, -2 for an error
+# (job.status).
 cdef int control_record_type(DecodeJob* job) noexcept nogil:
     cdef BatchState* batch = &job.batch
     cdef const uint8_t* origin = batch.block.data

@@ -6,11 +6,19 @@ a check against the number of its bytes), exceeds its limit.
 Several batches share one block while it has room, so that a fetch of many small batches pins few blocks. A block to
 which columns already point must not move: instead of growing it, the current batch moves to a new block.
 """
-from libc.stdint cimport INT32_MAX
-from libc.string cimport memcmp, memcpy
 
-from kconsumer._core.base.cpp cimport memory_order_acquire, uint32_t
-from kconsumer._core.records.bytes cimport formatted, load_be32
+cdef enum Codec:
+    CODEC_NONE = 0
+    CODEC_GZIP = 1
+    CODEC_SNAPPY = 2
+    CODEC_LZ4 = 3
+    CODEC_ZSTD = 4
+
+
+cdef enum InflateResult:
+    INFLATE_DONE    # the batch's records are block.data[begin:at]
+    INFLATE_MORE    # the budget is used up
+    INFLATE_BAD     # `detail` names codec and cause
 
 
 cdef extern from "<zlib.h>" nogil:
@@ -108,6 +116,7 @@ cdef InflateResult no_memory(Inflater* inflater) noexcept nogil:
     return bad(inflater, b"out of memory")
 
 
+# Returns an inflater, if possible with existing contexts; NULL if memory is out. Any thread may release it.
 cdef Inflater* inflater_acquire(BlockPool* pool) noexcept nogil:
     cdef Inflater* inflater = take_inflater()
     if inflater != NULL:
@@ -424,6 +433,8 @@ cdef InflateResult step_snappy(Inflater* inflater) noexcept nogil:
 
 # ---- any codec
 
+# Begins to inflate `length` bytes of a batch with this `magic`, to at most `limit` bytes (0: 2 GiB). `ahead` is the
+# number of the job's bytes after them; the block gets room for them too.
 cdef InflateResult inflate_begin(Inflater* inflater, int codec, int magic, const uint8_t* data, size_t length,
                                  size_t ahead, size_t limit) noexcept nogil:
     inflater.codec = codec

@@ -6,29 +6,23 @@ A wrapper has the offset of its last inner message. In v1 inner offsets count fr
 gives the difference to add. In v0 inner offsets are absolute. Compaction leaves gaps in both. The timestamp of a v1
 wrapper with LogAppendTime applies to all inner messages (KIP-32).
 """
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t
-from kconsumer._core.base.status cimport ERR_BAD_MSG
-from kconsumer._core.records.bytes cimport load_be32, load_be64, put_null, put_view
-from kconsumer._core.records.columns cimport BinaryView, Columns, HeadersRef
-from kconsumer._core.records.decode cimport BatchState
-from kconsumer._core.records.record_walk cimport WALK_BAD, WALK_END, WALK_FULL, WALK_MORE, extend_run, fail_batch
-
 
 cdef extern from "<zlib.h>" nogil:
     unsigned long crc32(unsigned long crc, const unsigned char* data, unsigned int length)
 
 
+# What messages of v0 and v1 share with batches of v2: the first 17 bytes, and two of the attributes.
 cdef enum:
-    AT_SIZE = 8
-    AT_CRC = 12
+    AT_LENGTH = 8
     AT_MAGIC = 16
-    AT_ATTRIBUTES = 17
-    AT_TIMESTAMP = 18
-    LOG_OVERHEAD = 12
+    LOG_OVERHEAD = 12              # offset and length
     CODEC_MASK = 0x07
     LOG_APPEND_TIME = 0x08
+
+cdef enum:
+    AT_MESSAGE_CRC = 12
+    AT_MESSAGE_ATTRIBUTES = 17
+    AT_MESSAGE_TIMESTAMP = 18
 
 
 cdef struct Message:
@@ -44,6 +38,7 @@ cdef struct Message:
     int32_t value_length
 
 
+# Extends the CRC of v0/v1 messages (zlib's CRC-32) by n bytes.
 cdef uint32_t message_crc(uint32_t crc, const uint8_t* p, size_t n) noexcept nogil:
     return <uint32_t>crc32(crc, p, <unsigned int>n)
 
@@ -73,17 +68,17 @@ cdef const char* read_message(const uint8_t* p, const uint8_t* end, Message* m) 
     m.timestamp = -1
     m.value = NULL
     m.value_length = -1
-    if end - p < AT_TIMESTAMP:
+    if end - p < AT_MESSAGE_TIMESTAMP:
         return b"it is cut off"
     m.offset = <int64_t>load_be64(p)
-    size = <int32_t>load_be32(p + AT_SIZE)
+    size = <int32_t>load_be32(p + AT_LENGTH)
     m.magic = <int8_t>p[AT_MAGIC]
-    m.attributes = <int8_t>p[AT_ATTRIBUTES]
-    if size < AT_TIMESTAMP - LOG_OVERHEAD or size > end - p - LOG_OVERHEAD:
+    m.attributes = <int8_t>p[AT_MESSAGE_ATTRIBUTES]
+    if size < AT_MESSAGE_TIMESTAMP - LOG_OVERHEAD or size > end - p - LOG_OVERHEAD:
         return b"its size goes beyond its bytes"
     m.begin = p
     m.end = p + LOG_OVERHEAD + size
-    p += AT_TIMESTAMP
+    p += AT_MESSAGE_TIMESTAMP
     if m.magic == 1:
         if m.end - p < 8:
             return b"its timestamp goes beyond its end"
@@ -97,6 +92,7 @@ cdef const char* read_message(const uint8_t* p, const uint8_t* end, Message* m) 
     return reason
 
 
+# Reads the header of the message in [job.batch.begin, job.batch.end) to job.batch. Returns NULL or the error.
 cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     cdef BatchState* batch = &job.batch
     cdef Message m
@@ -110,7 +106,7 @@ cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     batch.last_offset = batch.base_offset
     batch.count = 1
     batch.codec = 0
-    batch.crc = load_be32(job.data + batch.begin + AT_CRC)
+    batch.crc = load_be32(job.data + batch.begin + AT_MESSAGE_CRC)
     job.batch_record = 0
     if reason != NULL:
         return reason
@@ -124,6 +120,7 @@ cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     return NULL
 
 
+# Return where the bytes of the CRC begin, and the compressed message set in a wrapper (NULL if it has none).
 cdef size_t message_crc_begin(DecodeJob* job) noexcept nogil:
     return job.batch.begin + AT_MAGIC
 
@@ -137,6 +134,7 @@ cdef const uint8_t* wrapped_set(DecodeJob* job, size_t* length) noexcept nogil:
     return m.value
 
 
+# Prepares the walk over an inflated wrapper. Returns NULL or the error.
 cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
     """Find the last inner message, whose relative offset gives the base offset."""
     cdef BatchState* batch = &job.batch
@@ -147,10 +145,10 @@ cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
     if p == end:
         return b"a compressed message holds no messages"
     while p < end:
-        if end - p < AT_TIMESTAMP:
+        if end - p < AT_MESSAGE_TIMESTAMP:
             return b"the last message inside it is cut off"
-        size = <int32_t>load_be32(p + AT_SIZE)
-        if size < AT_TIMESTAMP - LOG_OVERHEAD or size > end - p - LOG_OVERHEAD:
+        size = <int32_t>load_be32(p + AT_LENGTH)
+        if size < AT_MESSAGE_TIMESTAMP - LOG_OVERHEAD or size > end - p - LOG_OVERHEAD:
             return b"the size of a message inside it goes beyond its bytes"
         last = <int64_t>load_be64(p)
         p += LOG_OVERHEAD + size
@@ -168,7 +166,7 @@ cdef const char* check_inner(DecodeJob* job, Message* m) noexcept nogil:
     if m.attributes & CODEC_MASK:
         return b"a message inside it is compressed again"
     if job.check_crcs and (message_crc(0, m.begin + AT_MAGIC, <size_t>(m.end - m.begin) - AT_MAGIC)
-                           != load_be32(m.begin + AT_CRC)):
+                           != load_be32(m.begin + AT_MESSAGE_CRC)):
         return b"the CRC of a message inside it does not match"
     if m.offset < 0 or m.offset > batch.base_offset - batch.inner_base:
         return b"the offset of a message inside it is out of range"
@@ -210,6 +208,7 @@ cdef void append_message(DecodeJob* job, Message* m, int32_t buffer_index, const
     job.bytes += (m.key_length if m.key_length > 0 else 0) + (m.value_length if m.value_length > 0 else 0)
 
 
+# Appends the message, or the messages of the wrapper. Stops at the end, at full columns, or after about `budget_bytes`.
 cdef WalkResult walk_messages(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef BatchState* batch = &job.batch
     cdef Columns* columns = job.columns

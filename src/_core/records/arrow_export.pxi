@@ -6,15 +6,6 @@ thread: A; the callbacks of exported structs on any thread. Never: touches Pytho
 A requested schema can select columns by name, order them, and request another Arrow type for a column. Names are
 compared without case and underscores, so that Spark's `timestampType` is our `timestamp_type`.
 """
-from libc.errno cimport EINVAL, ENOMEM
-from libc.stdlib cimport free, malloc
-from libc.string cimport memset, strcmp, strncmp
-
-from kconsumer._core.base.status cimport ERR_INVALID_ARG
-from kconsumer._core.records.arrow_arrays cimport export_column
-from kconsumer._core.records.arrow_build cimport add_buffer, add_child, open_array, out_of_memory
-from kconsumer._core.records.bytes cimport formatted
-
 
 cdef extern from "records/arrow_c.hpp" nogil:
     enum:

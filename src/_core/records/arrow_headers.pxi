@@ -5,17 +5,6 @@ thread: A. Never: touches Python, assumes that a header key is UTF-8. The record
 For a record without headers the value is null if the schema allows null lists, as in Spark's own source; otherwise it
 is an empty list.
 """
-from libc.stdint cimport INT32_MAX
-from libc.string cimport memcpy, memset
-
-from kconsumer._core.base.cpp cimport int32_t, int64_t, uint8_t
-from kconsumer._core.base.status cimport ERR_INVALID_ARG
-from kconsumer._core.records.arrow_build cimport (
-    add_buffer, add_child, add_view_buffers, open_array, out_of_memory, own_buffer, put_offset, too_long,
-)
-from kconsumer._core.records.bytes cimport formatted, put_view, read_varint
-from kconsumer._core.records.columns cimport BinaryView, Columns, HeadersRef
-
 
 cdef struct Totals:
     int64_t headers
@@ -25,7 +14,7 @@ cdef struct Totals:
 
 
 cdef struct Output:
-    # positions in the buffers that put_headers() fills
+    # positions in the buffers that export_row_headers() fills
     int64_t header
     void* key_offsets
     uint8_t* key_data
@@ -125,7 +114,7 @@ cdef void put_value(Output* out, const uint8_t* p, int32_t length, int32_t buffe
     out.value_at += length
 
 
-cdef void put_headers(const Columns* columns, const HeadersRef* ref, Output* out) noexcept nogil:
+cdef void export_row_headers(const Columns* columns, const HeadersRef* ref, Output* out) noexcept nogil:
     cdef const uint8_t* origin = columns.buffers[ref.buffer_index].data
     cdef const uint8_t* p = origin + ref.offset
     cdef const uint8_t* end = p + ref.length
@@ -232,6 +221,7 @@ cdef Status open_list(const ArrowSource* source, const ArrowField* field, ArrowA
     return Status()
 
 
+# Fills `out` with list<struct<key, value>>. In a key that is not UTF-8, U+FFFD replaces each bad byte, as in Java.
 cdef Status export_headers(const ArrowSource* source, const ArrowField* field, ArrowArray* out) noexcept nogil:
     cdef Columns* columns = source.columns
     cdef const ArrowField* item = &field.children[0]
@@ -265,7 +255,7 @@ cdef Status export_headers(const ArrowSource* source, const ArrowField* field, A
     if totals.headers > 0:
         for row in range(source.row_start, source.row_end):
             if columns.headers[row].count > 0:
-                put_headers(columns, &columns.headers[row], &output)
+                export_row_headers(columns, &columns.headers[row], &output)
     put_offset(output.key_offsets, totals.headers, output.key_at, output.large_keys)
     if output.views == NULL:
         put_offset(output.value_offsets, totals.headers, output.value_at, output.large_values)

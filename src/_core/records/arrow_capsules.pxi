@@ -2,9 +2,6 @@
 
 thread: A, with the GIL. Never: reads a struct, except its release callback.
 """
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from libc.stdlib cimport calloc, free
-
 
 cdef void free_schema(object capsule) noexcept:
     cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
