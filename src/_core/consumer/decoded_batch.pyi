@@ -8,7 +8,7 @@ import polars
 import pyarrow
 
 from kconsumer._core.consumer.record_batch import RecordBatch
-from kconsumer._core.values.value_decoder import RowError
+from kconsumer._core.values.values import RowError
 
 class DecodedBatch:
     def __len__(self) -> int: ...

@@ -1,6 +1,6 @@
 """Owns: DecodedBatch, the keys and values of a batch as typed columns, and columns of the records themselves.
 
-Threads: any; it is immutable. Never: decodes (values/value_decoder), copies a column.
+Threads: any; it is immutable. Never: decodes (values/value_decoder.pxi), copies a column.
 """
 cimport cython
 from libc.string cimport strcmp
@@ -14,8 +14,7 @@ from kconsumer._core.records.records cimport (
     export_column, fill_schema, find_column, name_of, open_array, out_of_memory, requested_field, schema_capsule,
     schema_in,
 )
-from kconsumer._core.values.value_decoder cimport DecodedValues
-from kconsumer._core.values.value_export cimport VALUE_STRUCT, Column, Plan, export_values, value_field
+from kconsumer._core.values.values cimport VALUE_STRUCT, Column, DecodedValues, Plan, export_values, value_field
 
 from kconsumer.errors import SerializationError, exception_for
 

@@ -9,7 +9,7 @@ import pyarrow
 
 from kconsumer._core.consumer.decoded_batch import DecodedBatch
 from kconsumer._core.consumer.message import Message
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import ValueSource
 
 class RecordBatch:
     def __len__(self) -> int: ...

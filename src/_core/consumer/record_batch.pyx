@@ -14,7 +14,7 @@ from kconsumer._core.records.records cimport (
     schema_capsule, schema_in, stream_capsule,
 )
 from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.values.value_source cimport ValueSource
+from kconsumer._core.values.values cimport ValueSource
 
 from importlib import import_module
 

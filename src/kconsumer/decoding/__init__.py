@@ -6,7 +6,7 @@ binary values. See docs/columns.md.
 
 from __future__ import annotations
 
-from kconsumer._core.values.value_decoder import DecodedValues, RowError
+from kconsumer._core.values.values import DecodedValues, RowError
 from kconsumer.decoding.avro_values import Avro
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.json_values import Json

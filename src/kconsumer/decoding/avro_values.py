@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kconsumer._core.values.value_decoder import AvroProgram, DecodedValues, ValueDecoder
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import AvroProgram, DecodedValues, ValueDecoder, ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, branches_of, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
 from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_writers

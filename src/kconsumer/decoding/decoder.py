@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from kconsumer._core.values.value_decoder import DecodedValues
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import DecodedValues, ValueSource
 from kconsumer.decoding.plan import Type
 
 D = TypeVar("D", bound="Decoder")

@@ -9,8 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from kconsumer._core.values.value_decoder import DecodedValues
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import DecodedValues, ValueSource
 from kconsumer.decoding.json_values import Json
 from kconsumer.errors.printable import printable
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from kconsumer._core.values.value_decoder import RowError
+from kconsumer._core.values.values import RowError
 from kconsumer.decoding import plan
 from kconsumer.decoding.plan import Field, Type, ValueType
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from kconsumer._core.values.value_decoder import DecodedValues, ValueDecoder
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import DecodedValues, ValueDecoder, ValueSource
 from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing
 from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
-from kconsumer._core.values.value_decoder import read_arrow_schema
+from kconsumer._core.values.values import read_arrow_schema
 
 
 class ValueType(IntEnum):

@@ -6,8 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ProtoProgram, ValueDecoder
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import HEADER_IDS, DecodedValues, ProtoProgram, ValueDecoder, ValueSource
 from kconsumer.decoding.framing import (
     CONFLUENT,
     header_indexes,

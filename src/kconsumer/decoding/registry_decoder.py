@@ -10,8 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import HEADER_IDS, DecodedValues, ValueDecoder, ValueSource
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.framing import read_header
 from kconsumer.decoding.plan import flatten, struct

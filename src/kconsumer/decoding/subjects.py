@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from kconsumer._core.values.value_source import ValueSource
+from kconsumer._core.values.values import ValueSource
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.errors.printable import printable
 

@@ -1,8 +1,11 @@
-# Declares the export of decoded columns through Arrow's C data interface. thread: A; release callbacks on any thread.
+# Declares what other layers use of values.pyx. thread: A; see the file that each section names.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.columns cimport BinaryView, HeadersRef
 from kconsumer._core.records.records cimport ArrowArray, ArrowField
 
+
+# ---- value_export.pxi
 
 cdef extern from "<memory>" namespace "std" nogil:
     cdef cppclass shared_ptr[T]:
@@ -10,7 +13,6 @@ cdef extern from "<memory>" namespace "std" nogil:
         shared_ptr(T*)
         T* get()
         void reset()
-
 
 cdef extern from "values/program.hpp" namespace "kc" nogil:
     cdef enum ValueType:
@@ -57,7 +59,6 @@ cdef extern from "values/program.hpp" namespace "kc" nogil:
 
     string bad_value_reason(int32_t reason, const ValueNode& node, const string& value, int64_t position, int64_t found)
 
-
 cdef extern from "values/builders.hpp" namespace "kc" nogil:
     cdef enum BuildFailure:
         BUILD_OK
@@ -95,7 +96,6 @@ cdef extern from "values/builders.hpp" namespace "kc" nogil:
         vector[BadRow] rows
         GrowingBytes raw
 
-
 cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass Decoded:
         Columnar columns
@@ -104,8 +104,56 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
 
     void hold_decoded(ArrowArray* array, const shared_ptr[Decoded]& decoded)
 
-
 # Returns the Arrow field of a node, with its children.
 cdef ArrowField value_field(const Plan* plan, int32_t node) noexcept nogil
 # Fills `out` with the column of a node. The caller must release `out` even after an error.
 cdef Status export_values(const shared_ptr[Decoded]& decoded, int32_t node, ArrowArray* out) noexcept nogil
+
+
+# ---- value_source.pxi
+
+cdef extern from "values/row_source.hpp" namespace "kc" nogil:
+    cdef cppclass RowBytes:
+        const uint8_t* begin
+        const uint8_t* end
+
+    cdef cppclass SchemaHeaders:
+        vector[string] values
+
+    cdef cppclass RowSource:
+        int64_t length
+        int64_t offset
+        const uint8_t* validity
+        const BinaryView* views
+        vector[const uint8_t*] buffers
+        vector[size_t] buffer_bytes
+        const void* offsets
+        bint is_large
+        const uint8_t* data
+        const HeadersRef* headers
+        string schema_header
+        SchemaHeaders schema_headers
+        RowSource()
+        RowBytes row(int64_t i)
+        bint copy(const RowBytes& row)
+        bint copy(const uint8_t* data, size_t size)
+        bint copy_null()
+        bint finish()
+        bint read_schema_headers()
+
+cdef class ValueSource:
+    # thread: any (immutable)
+    cdef RowSource rows
+    cdef object owner           # keeps the memory of `rows` alive
+    cdef readonly tuple topics  # the topics of the records; empty without records
+    cdef readonly bint keys     # whether the values are keys
+
+
+# ---- value_decoder.pxi
+
+cdef class DecodedValues:
+    # thread: any (immutable)
+    cdef shared_ptr[Decoded] decoded
+    cdef list _errors           # built at the first access to `errors`
+
+    cdef int check(self) except -1

@@ -2,13 +2,6 @@
 
 thread: A. Never: copies an Arrow array with one chunk, knows a format.
 """
-cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.string cimport strcmp
-
-from kconsumer._core.base.cpp cimport string
-from kconsumer._core.records.records cimport ArrowArray, ArrowArrayStream, ArrowSchema, array_in, schema_in, stream_in
-
 
 cdef bint is_one_of(const char* format, const char* a, const char* b) noexcept nogil:
     return strcmp(format, a) == 0 or strcmp(format, b) == 0

@@ -2,8 +2,6 @@
 
 thread: A; release callbacks on any thread. Never: touches Python, changes the columns.
 """
-from kconsumer._core.records.records cimport add_buffer, add_child, add_dictionary, open_array, out_of_memory
-
 
 cdef ArrowField value_field(const Plan* plan, int32_t node) noexcept nogil:
     cdef ArrowField field

@@ -2,20 +2,109 @@
 
 thread: A; both are immutable, and several threads may use them. Never: parses a schema (kconsumer.decoding does).
 """
-cimport cython
 
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.records cimport (
-    ArrowArray, ArrowField, ArrowSchema, array_capsule, fill_schema, schema_capsule, schema_in,
-)
-from kconsumer._core.values.value_export cimport (
-    BUILD_OK, BUILD_TOO_LONG, VALUE_STRUCT, BadRow, ValueNode, ValueType, bad_value_reason, export_values, value_field,
-)
-from kconsumer._core.values.value_source cimport ValueSource
+cdef extern from "values/framing.hpp" namespace "kc" nogil:
+    cdef enum FramingKind:
+        FRAMING_NONE
+        FRAMING_SKIP
+        FRAMING_CONFLUENT
 
-from typing import Any, NamedTuple
+    cdef cppclass Framing:
+        FramingKind kind
+        int64_t skip
+        Framing()
 
-from kconsumer.errors import exception_for
+
+cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
+    cdef enum AvroKind:
+        AVRO_NULL
+
+    cdef cppclass AvroOp:
+        AvroKind kind
+        int32_t column
+        int64_t number
+        int64_t least
+        vector[int32_t] children
+        vector[int32_t] table
+        string constant
+
+    cdef cppclass AvroProgramOps "kc::AvroProgram":
+        vector[AvroOp] ops
+        void prepare()
+
+    cdef cppclass ProgramsById "std::unordered_map<int64_t, const kc::AvroProgram*>":
+        const AvroProgramOps*& operator[](int64_t id)
+
+    cdef cppclass AvroPrograms:
+        const AvroProgramOps* any
+        ProgramsById by_id
+        AvroPrograms()
+
+
+cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
+    cdef enum ProtoKind:
+        PROTO_NONE
+
+    cdef enum ProtoScalar:
+        PROTO_FROM_INT32
+
+    cdef enum ProtoAbsent:
+        PROTO_ABSENT_NULL
+
+    cdef cppclass ProtoField:
+        uint32_t tag
+        ProtoKind kind
+        int32_t column
+        int32_t list
+        int32_t message
+        int32_t oneof
+        ProtoScalar origin "from"
+        bint truncates
+        vector[int32_t] numbers
+        vector[int32_t] table
+
+    cdef cppclass ProtoColumn:
+        int32_t node
+        ProtoAbsent absent
+        int32_t message
+
+    cdef cppclass ProtoMessage:
+        int32_t node
+        bint is_entry
+        int64_t cells
+        vector[ProtoField] fields
+        vector[ProtoColumn] columns
+        vector[vector[int32_t]] oneofs
+        vector[int32_t] maps
+
+    cdef cppclass ProtoProgramMessages "kc::ProtoProgram":
+        vector[ProtoMessage] messages
+        void index()
+
+    cdef cppclass ProtoWriter:
+        vector[int32_t] indexes
+        const ProtoProgramMessages* program
+
+    cdef cppclass ProtoWritersById "std::unordered_map<int64_t, kc::ProtoWriter>":
+        ProtoWriter& operator[](int64_t id)
+
+    cdef cppclass ProtoPrograms:
+        bint any
+        ProtoWriter writer
+        ProtoWritersById by_id
+        ProtoPrograms()
+
+
+cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
+    cdef cppclass JsonProgram:
+        JsonProgram(const Plan& plan, int32_t epoch_unit)
+
+    const int64_t kHeaderIds
+    shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
+    bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
+    bint decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out)
+    vector[int64_t] schema_ids(const RowSource& source, const Framing& framing)
+    bint decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out)
 
 
 HEADER_IDS = kHeaderIds
@@ -219,6 +308,8 @@ cdef class AvroProgram:
     Args:
         ops: list of kconsumer.decoding.avro_program.Op; the first one reads a row.
     """
+    # thread: any (immutable)
+    cdef AvroProgramOps program
 
     def __init__(self, ops):
         cdef AvroOp* op
@@ -252,6 +343,8 @@ cdef class ProtoProgram:
     Args:
         messages: list of kconsumer.decoding.proto_program.MessageOps; the first one is the row.
     """
+    # thread: any (immutable)
+    cdef ProtoProgramMessages program
 
     def __init__(self, messages):
         cdef ProtoMessage* m
@@ -305,6 +398,10 @@ cdef class ValueDecoder:
         framing: (FramingKind, number of bytes to skip).
         epoch_unit: unit of JSON numbers in timestamp fields (0 s, 3 ms, 6 µs, 9 ns), or -1 if they are an error.
     """
+    # thread: any (immutable)
+    cdef shared_ptr[Plan] plan
+    cdef shared_ptr[JsonProgram] json
+    cdef Framing framing
 
     def __init__(self, nodes, framing, epoch_unit):
         cdef Plan* plan = new Plan()

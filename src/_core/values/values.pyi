@@ -1,11 +1,17 @@
-"""Types of ValueDecoder and DecodedValues; see value_decoder.pyx."""
+"""Types of values.pyx; its files say more."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kconsumer._core.values.value_source import ValueSource
-
 HEADER_IDS: int
+
+class ValueSource:
+    topics: tuple[str, ...]
+    keys: bool
+    def __init__(self, values: Any) -> None: ...
+    def values(self, most: int) -> list[bytes | None]: ...
+    def schema_headers(self) -> list[bytes]: ...
+    def __len__(self) -> int: ...
 
 class RowError(NamedTuple):
     row: int
