@@ -1,6 +1,6 @@
 """The network layer against a real broker: negotiation, Metadata, the broker list, a broker that stops and returns."""
 
-from kconsumer._core.base.clock import Clock
+from kconsumer._core.base.base import Clock
 from kconsumer._core.network.network_testing import NetworkDriver
 from kconsumer._core.protocol.protocol_testing import decode, encode
 

@@ -46,7 +46,7 @@ def main() -> None:
             extra_compile_args=["-std=c++17", "-O1", "-g", "-fno-omit-frame-pointer", "-w", *FLAGS],
             extra_link_args=FLAGS, depends=[str(p) for p in core.rglob("*.hpp")],
         )
-        for path in [core / "base/clock.pyx", *sorted((core / "records").glob("*.pyx"))]
+        for path in [core / "base/base.pyx", *sorted((core / "records").glob("*.pyx"))]
         if path.stem != "records_testing"
     ]
     command = Distribution({

@@ -10,7 +10,7 @@ from libc.math cimport isnan
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport deque, string, vector
-from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.base.base cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE

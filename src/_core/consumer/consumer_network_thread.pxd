@@ -1,5 +1,5 @@
 # ConsumerNetworkThread: the loop. thread: N; start, stop and join are called on A.
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.base.cpp cimport atomic, deque, int64_t, string, vector
 from kconsumer._core.base.thread cimport NativeThread
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor

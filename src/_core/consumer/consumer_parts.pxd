@@ -1,5 +1,5 @@
 # ConsumerParts: all objects that N works on, and the thread itself. thread: A makes and ends it.
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
 from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer

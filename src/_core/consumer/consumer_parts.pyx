@@ -9,7 +9,7 @@ import os
 cimport cython
 
 from kconsumer._core.base.cpp cimport uint32_t, uint64_t
-from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.base.base cimport fork_count
 from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.consumer.settings cimport (

@@ -1,6 +1,6 @@
 # FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D is the
 # thread of the two that has passed the gate.
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.base.cpp cimport atomic, deque, int32_t, int64_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.wakeup_fd cimport WaitResult

@@ -8,7 +8,7 @@ from cpython.ref cimport Py_INCREF, Py_REFCNT, PyObject
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.coarse_clock cimport coarse_ms
-from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.base.base cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.answers cimport checked_count, checked_rows
 from kconsumer._core.consumer.message cimport error_message

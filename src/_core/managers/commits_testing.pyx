@@ -5,7 +5,7 @@ Threads: the test's thread. Never: part of a consumer.
 """
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.clock cimport ManualClock
+from kconsumer._core.base.base cimport ManualClock
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport Status

@@ -1,5 +1,5 @@
 # Declares Connector, which opens, negotiates and closes connections, and writes to them. thread: N.
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status

@@ -1,5 +1,5 @@
 # Declares NetworkClient, the Network with sockets: the broker list, readiness, requests in flight. thread: N.
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.network.authenticator cimport Authenticator

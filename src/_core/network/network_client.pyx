@@ -11,7 +11,7 @@ from cython.operator cimport dereference as deref, preincrement as inc
 from libc.errno cimport EINPROGRESS
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.clock cimport monotonic_us
+from kconsumer._core.base.base cimport monotonic_us
 from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.log cimport DBG_PROTOCOL

@@ -7,7 +7,7 @@ from libc.stdint cimport INT64_MAX
 
 import time
 
-from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.base cimport Clock
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, pair, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport Status

@@ -4,7 +4,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from kconsumer._core.base.clock cimport monotonic_us
+from kconsumer._core.base.base cimport monotonic_us
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint32_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.records cimport (

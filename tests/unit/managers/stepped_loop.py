@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kconsumer import Consumer, config
-from kconsumer._core.base.clock import ManualClock
+from kconsumer._core.base.base import ManualClock
 from kconsumer._core.consumer import consumer_core_testing as inside
 from kconsumer._core.network.scripted_network_testing import ScriptedNetwork
 from kconsumer._core.protocol import protocol_testing as wire

@@ -1,7 +1,7 @@
 import pytest
 from scripted_broker import ScriptedBroker
 
-from kconsumer._core.base.clock import ManualClock
+from kconsumer._core.base.base import ManualClock
 from kconsumer._core.network.network_testing import NetworkDriver
 
 

@@ -2,9 +2,6 @@
 
 Threads: any. Never: reads the wall clock, because an administrator can set it back.
 """
-cimport cython
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
-
 
 cdef int64_t monotonic_us() noexcept nogil:
     cdef timespec t

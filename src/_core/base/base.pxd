@@ -9,3 +9,9 @@ cdef class Clock:
 
 cdef class ManualClock(Clock):
     cdef int64_t time_us  # thread: that of the test
+
+# Counts the forks between the first process and this one (0 in the first). thread: any (written only in a new child).
+#
+# The variable is in base/fork.pxi, not in a header: extension modules share no symbols. With a counter in a header each
+# module would have a copy, and the handler would increment only one of them.
+cdef volatile unsigned long fork_count
