@@ -91,7 +91,7 @@ cluster-test: build $(STAMPS)/extra-demo
 lint: build
 	$(PY) -m ruff check $(SOURCES)
 	$(PY) tools/typecheck.py
-	PATH="$(abspath $(VENV))/bin:$$PATH" cython-lint src/_core
+	PATH="$(abspath $(VENV))/bin:$$PATH" cython-lint src/_core tests/core
 	$(PY) tools/lint_architecture.py
 	$(PY) tools/generate_protocol.py --check
 	$(PY) tools/generate_aio.py --check
@@ -199,4 +199,4 @@ soak: build $(STAMPS)/extra-demo
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info
-	find src \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} +
+	find src tests/core \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} +

@@ -1,11 +1,11 @@
-"""Builds src/_core/**/*.pyx as kconsumer._core.*.
+"""Builds src/_core/**/*.pyx as kconsumer._core.*, and tests/core/*.pyx as tests.core.*.
 
 Environment switches:
   KCONSUMER_DEBUG=1                   -O0, assertions on
   KCONSUMER_SANITIZE=address|thread   sanitizer build (address includes undefined)
   KCONSUMER_JOBS=N                    parallel compilers (default: CPU count)
   KCONSUMER_LIBRARIES=FOLDER          where the C libraries are, with include/ and lib/ (default: the system's)
-  KCONSUMER_TESTING=1|0               with or without the modules that only tests use, *_testing (default: with them
+  KCONSUMER_TESTING=1|0               with or without the modules that only tests use, tests.core (default: with them
                                       where modules are built in place, without them in a wheel)
   KCONSUMER_EXTENSIONS=0              no extension modules: `make setup` installs the rest, `make build` compiles once
 """
@@ -22,6 +22,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
 CORE = Path("src/_core")
+HARNESS = Path("tests/core")
 EXPORTS = str(CORE / "exports.map")
 DEBUG = os.environ.get("KCONSUMER_DEBUG") == "1"
 SANITIZE = os.environ.get("KCONSUMER_SANITIZE", "")
@@ -35,11 +36,9 @@ LIBRARIES = {
     "kconsumer._core.network.tls": ["ssl", "crypto"],
     "kconsumer._core.network.authenticator": ["crypto"],
     "kconsumer._core.network.network_client": ["crypto"],
-    "kconsumer._core.network.sasl_testing": ["crypto"],
-    "kconsumer._core.network.network_testing": ["crypto"],
-    "kconsumer._core.network.tls_testing": ["crypto"],
     "kconsumer._core.consumer.credentials": ["crypto"],
     "kconsumer._core.consumer.sasl_settings": ["crypto"],
+    "tests.core.inside": ["crypto"],
 }
 
 DIRECTIVES = {
@@ -107,7 +106,7 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     seen.add(path)
     text = path.read_text()
     found = {path} if path.suffix == ".hpp" else set()
-    names = [CORE / n for n in re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)]
+    names = [folder / n for folder in (CORE, HARNESS) for n in re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)]
     names += [CORE / f"{m.replace('.', '/')}.pxd" for m in re.findall(r"kconsumer\._core\.([\w.]+) cimport", text)]
     names += [path.with_suffix(".pxd")] if path.suffix == ".pyx" else []
     names += [path.parent / n for n in re.findall(r'^include "([\w.]+)"', text, re.M)]
@@ -116,18 +115,21 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     return found
 
 
-def extensions() -> list[Extension]:
+def extensions(testing: bool = False) -> list[Extension]:
     compile_args, link_args = compiler_flags()
     headers, libraries = library_folders()
     found = []
-    for path in sorted(CORE.rglob("*.pyx")):
-        name = ".".join(("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts))
+    paths = {path: ("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts) for path in CORE.rglob("*.pyx")}
+    if testing:
+        paths |= {path: path.with_suffix("").parts for path in HARNESS.glob("*.pyx")}
+    for path, parts in sorted(paths.items()):
+        name = ".".join(parts)
         found.append(
             Extension(
                 name,
                 [str(path)],
                 language="c++",
-                include_dirs=[str(CORE), *headers],
+                include_dirs=[str(CORE), *([str(HARNESS)] if parts[0] == "tests" else []), *headers],
                 library_dirs=libraries,
                 libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
                 depends=[EXPORTS, *sorted(str(p) for p in headers_of(path, set()))],
@@ -155,8 +157,7 @@ class BuildExt(build_ext):
             raise SystemExit(f"KCONSUMER_TESTING must be 0 or 1, not {TESTING!r}")
         testing = TESTING == "1" or (not TESTING and (self.inplace or self.editable_mode))
         # Options are finalized again when an editable install is made: always from the whole list.
-        self.distribution.ext_modules = translated(
-            [found for found in extensions() if testing or not found.name.endswith("_testing")])
+        self.distribution.ext_modules = translated(extensions(testing))
         super().finalize_options()
         self.parallel = self.parallel or JOBS
 

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from kconsumer._core.managers import assignors_testing as core
+from tests.core import inside as core
 
 MEMBERS, TOPICS, PARTITIONS = 1000, 100, 100  # partitions of each topic
 RACKS = ["a", "b", "c"]

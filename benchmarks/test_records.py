@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.conftest import BATCH_RECORDS, BATCHES
-from kconsumer._core.records import records_testing
+from tests.core import records as core_records
 
 
 @pytest.mark.parametrize("check_crcs", [True, False], ids=["crc", "no-crc"])
 def test_decode_uncompressed(benchmark, encoded, check_crcs):
     data = encoded("none")
-    pool = records_testing.Pool()
-    records, _ = benchmark(records_testing.bench, pool, data, 1, check_crcs=check_crcs)
+    pool = core_records.Pool()
+    records, _ = benchmark(core_records.bench, pool, data, 1, check_crcs=check_crcs)
     assert records == BATCHES * BATCH_RECORDS
     benchmark.extra_info["records"] = records
 
@@ -20,14 +20,14 @@ def test_decode_uncompressed(benchmark, encoded, check_crcs):
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_decode_compressed(benchmark, encoded, codec):
     data = encoded(codec)
-    pool = records_testing.Pool()
-    records, _ = benchmark(records_testing.bench, pool, data, 1)
+    pool = core_records.Pool()
+    records, _ = benchmark(core_records.bench, pool, data, 1)
     assert records == BATCHES * BATCH_RECORDS
     benchmark.extra_info["records"] = records
     benchmark.extra_info["encoded_bytes"] = len(data)
 
 
-@pytest.mark.parametrize("way", records_testing.crc32c_ways())
+@pytest.mark.parametrize("way", core_records.crc32c_ways())
 def test_crc32c(benchmark, way):
     data = bytes(1 << 20)
-    assert benchmark(records_testing.crc32c, data, 0, way) == records_testing.crc32c(data)
+    assert benchmark(core_records.crc32c, data, 0, way) == core_records.crc32c(data)

@@ -108,7 +108,7 @@ def _modules() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {"A": {}, "both": {}, "N": {}}
     for layer in _LAYERS:
         for path in sorted((CORE / layer).iterdir()):
-            if path.suffix not in (".pyx", ".pxi", ".hpp") or path.stem.endswith("_testing"):
+            if path.suffix not in (".pyx", ".pxi", ".hpp"):
                 continue
             head = _HEAD.search("\n".join(path.read_text(encoding="utf-8").splitlines()[:9]))
             if head is None:

@@ -71,7 +71,7 @@ LIBRARIES = {
 
 
 def refuse_testing_modules(folder: Path) -> None:
-    found = sorted(path.name for path in folder.rglob("*_testing.*"))
+    found = sorted(path.name for path in folder.glob("tests/**/*.so"))
     if found:
         raise SystemExit(f"finish_wheel: {', '.join(found)}: only tests use them; build without KCONSUMER_TESTING=1")
 

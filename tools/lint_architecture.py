@@ -9,6 +9,7 @@ is a finding.
 - gil: a module that the network thread runs has no ``with gil``, no Python object as an attribute of a cdef class, no
   cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
 - tag: every attribute of a cdef class there states which thread may touch it.
+- harness: product code does not name tests.core, or include a header of it.
 - included: a .pxi file is part of a module, which includes it and has the imports of all its files.
 - layer: imports and includes go downwards only, in the core and between the rooms of src/kconsumer.
 - circle: no chain of imports in src/kconsumer leads from a module back to itself. Imports inside functions count.
@@ -34,12 +35,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "simulation")
+LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer")
 # Of the consumer layer, only these belong to the network thread. Below it, all modules do, except decoders of values.
 OFF_NETWORK_THREAD = {"values"}
 NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer", "fetch_decoder",
                            "statistics"}
 CORE = Path("src/_core")
+PRODUCT = Path("src")
+HARNESS = Path("tests/core")  # what tests need of the core's inside
 FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, with the core, from the bottom up.
 ROOMS = (
@@ -64,6 +67,8 @@ CIMPORT = re.compile(r"^\s*(?:from|cimport|import) +kconsumer\._core\.(\w+)")
 INCLUDE = re.compile(r'^\s*#include "(\w+)/')
 CYTHON = (".pyx", ".pxd", ".pxi")
 INCLUDED = re.compile(r'^include "([\w.]+)"', re.M)
+NAMES_HARNESS = re.compile(r"\btests\.core\b|^\s*(?:from|import|cimport) +tests\b")
+HEADER = re.compile(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"')
 IMPORTED = re.compile(r"(?:from +[\w.]+ +)?c?import +[\w(]")
 FACE_IMPORT = re.compile(r"^\s*(?:from|import) +(kconsumer(?:\.(?!_core\b)\w+)+)(?: +import\b|\s*$)")
 PYTHON_TYPES = set("object list dict set frozenset tuple str bytes bytearray type memoryview".split())
@@ -121,8 +126,8 @@ class Source:
 
     @property
     def on_network_thread(self) -> bool:
-        """Whether the network thread runs this module; faces for tests (…_testing) do not count."""
-        if self.path.stem.endswith("_testing") or self.layer not in LAYERS or self.layer in OFF_NETWORK_THREAD:
+        """Whether the network thread runs this module."""
+        if self.layer not in LAYERS or self.layer in OFF_NETWORK_THREAD:
             return False
         return self.layer != "consumer" or self.path.stem in NETWORK_THREAD_CONSUMER
 
@@ -240,6 +245,13 @@ def check_names(sources: Iterable[Source]) -> Iterator[Finding]:
             continue
         if owner.setdefault(name, folder) != folder:
             yield source.finding(1, f"name: {owner[name]} has a module {name} too")
+
+
+def check_harness(source: Source) -> Iterator[Finding]:
+    for number, line in enumerate(source.lines, 1):
+        header = HEADER.search(line)
+        if NAMES_HARNESS.search(line) or (header and (source.root / HARNESS / header[1]).is_file()):
+            yield source.finding(number, "harness: product code must not use tests.core")
 
 
 def modules_of(sources: Iterable[Source]) -> dict[Path, Path]:
@@ -514,8 +526,7 @@ def check_reached(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
     calls = Calls()
     for source in sources:
         made = GENERATED / source.path.with_suffix(".cpp")
-        if source.layer and source.path.suffix == ".pyx" and (root / made).is_file() \
-                and not source.path.stem.endswith("_testing") and source.layer != "simulation":
+        if source.layer and source.path.suffix == ".pyx" and (root / made).is_file():
             calls.add(made.as_posix(), (root / made).read_text(encoding="utf-8", errors="replace"))
     if LOOP not in calls.bodies:
         yield Finding(loop.as_posix(), 1,
@@ -562,6 +573,10 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
     found += [*check_rooms(imports), *check_circles(imports), *check_names(sources), *check_included(sources, modules)]
     for source in sources:
         found += check_machine(source)
+        if source.path.is_relative_to(PRODUCT) and source.path.suffix in (*CYTHON, ".hpp", ".py", ".pyi"):
+            found += check_harness(source)
+        if source.path.is_relative_to(HARNESS) and source.path.suffix in (*CYTHON, ".hpp"):
+            found += check_head(source)
         if not source.layer or source.path.suffix not in (*CYTHON, ".hpp"):
             continue
         found += check_layers(source)

@@ -8,6 +8,7 @@ set -euo pipefail
 
 python=$1
 shift
+[[ $python != */* || $python == /* ]] || python=$PWD/$python
 place=$PWD/build/openssl-1.1.1
 prefix=$place/prefix
 jobs=${KCONSUMER_JOBS:-$(getconf _NPROCESSORS_ONLN)}
@@ -39,12 +40,15 @@ fi
 
 KCONSUMER_TESTING=1 KCONSUMER_LIBRARIES=$prefix "$python" setup.py -q build --build-base "$place/build" \
   --build-lib "$place/lib" >"$place/build.log" 2>&1 || { cat "$place/build.log" >&2; exit 1; }
-export PYTHONPATH=$place/lib LD_LIBRARY_PATH=$prefix/lib
+# Run where they lie, so that tests.core is found here before the one that was built in place.
+root=$PWD
+export PYTHONPATH=$place/lib:$root LD_LIBRARY_PATH=$prefix/lib
+cd "$place/lib"
 "$python" - "$place" <<'PYTHON'
 import sys
-from kconsumer._core.network.tls_testing import openssl_version
+from tests.core.inside import openssl_version
 loaded = [line.split()[-1] for line in open("/proc/self/maps") if "libssl.so.1.1" in line]
 assert openssl_version() == (1, 1) and loaded[0].startswith(sys.argv[1]), f"{openssl_version()}, {loaded}"
 PYTHON
 if [[ $# == 0 ]]; then set -- tests/unit/network tests/kafka/test_tls{,_examples}.py tests/kafka/test_sasl{,_examples}.py; fi
-exec "$python" -m pytest "$@"
+exec "$python" -m pytest -c "$root/pyproject.toml" --rootdir "$root" "${@/#tests\//$root/tests/}"

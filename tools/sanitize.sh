@@ -28,7 +28,8 @@ esac
 
 # A copy, because modules lie beside their sources. Unchanged files keep their time, and so their objects.
 mkdir -p "$tree"
-tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src setup.py pyproject.toml README.md LICENSE |
+tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src tests/core setup.py pyproject.toml README.md \
+  LICENSE |
   tar -x -C "$tree"
 ln -sfn ../_core "$tree/src/kconsumer/_core"
 log=$tree/build.log
@@ -45,18 +46,19 @@ while IFS= read -r module; do
     exit 1
   fi
   checked=$((checked + 1))
-done < <(find "$tree/src/_core" -name '*.so')
+done < <(find "$tree/src/_core" "$tree/tests/core" -name '*.so')
 echo "sanitize: $checked modules instrumented ($mode)"
 
 reports=$tree/reports
 preload=$("${CXX_FOR_RUNTIME:-g++}" -print-file-name=$runtime)
 # AddressSanitizer looks for the C++ library's throw when it starts.
 [[ $mode == thread ]] || preload+=" $("${CXX_FOR_RUNTIME:-g++}" -print-file-name=libstdc++.so)"
+# In the copy, whose tests/core is found before the one that was built in place.
 watched() {
-  env LD_PRELOAD="$preload" PYTHONPATH="$tree/src" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
+  env -C "$tree" LD_PRELOAD="$preload" PYTHONPATH="$tree/src:$root" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
     TSAN_OPTIONS="exitcode=66 second_deadlock_stack=1 history_size=5 log_path=$reports/report" \
     ASAN_OPTIONS="detect_leaks=0 log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1 log_path=$reports/report" \
-    "$python" "$@"
+    "$root/$python" "$@"
 }
 count_reports() {
   cat "$reports"/report.* 2>/dev/null |
@@ -93,7 +95,8 @@ fi
 rm -rf "$reports"
 mkdir -p "$reports"
 status=0
-watched -m pytest -q -p no:cacheprovider --timeout 600 "${tests[@]}" || status=$?
+watched -m pytest -c "$root/pyproject.toml" --rootdir "$root" -q -p no:cacheprovider --timeout 600 \
+  "${tests[@]/#tests\//$root/tests/}" || status=$?
 found=$(count_reports)
 if (( found > 0 )); then
   cat "$reports"/report.* >&2

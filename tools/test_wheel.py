@@ -3,8 +3,8 @@
     python tools/test_wheel.py TREE [pytest arguments]
 
 Owns: the selection of tests: unit and embedded ones, without files that need missing packages; these are listed with
-the reason. A wheel has no *_testing modules, so tests of the core's internals are skipped; builds in place, or with
-KCONSUMER_TESTING=1, have them. Threads: one. Never: imports the package from the tree.
+the reason. A wheel has no tests.core, so tests of the core's internals are skipped; what KCONSUMER_TESTING=1
+installs has it. Threads: one. Never: imports the package from the tree.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from pathlib import Path
 
 OPTIONAL = ("confluent_kafka", "pyarrow", "polars", "duckdb", "pandas", "numpy", "snappy", "nbclient")
 IMPORTED = re.compile(r"^ *(?:from|import) +([\w.]+)", re.M)
-TESTING = re.compile(r"^ *(?:from|import) +kconsumer\._core\b.*\b\w+_testing\b", re.M)
+TESTING = re.compile(r"^ *(?:from|import) +tests\.core\b", re.M)
 
 
 def has_testing_modules() -> bool:
-    return importlib.util.find_spec("kconsumer._core.records.records_testing") is not None
+    try:
+        return importlib.util.find_spec("tests.core.inside") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def importing(folders: list[Path], names: list[str]) -> list[Path]:
@@ -35,7 +38,7 @@ def importing(folders: list[Path], names: list[str]) -> list[Path]:
 
 
 def needing_testing_modules(folders: list[Path]) -> list[Path]:
-    """Return test files that import *_testing modules, also through a helper; folders whose conftest.py does."""
+    """Return test files that import tests.core, also through a helper; folders whose conftest.py does."""
     needing: set[Path] = set()
     texts = {file: file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.rglob("*.py"))}
     found = {file for file, text in texts.items() if TESTING.search(text)}
@@ -57,11 +60,12 @@ def main() -> int:
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
     left_out = {path: f"{', '.join(missing)} not installed" for path in importing(tests, missing)}
     if not has_testing_modules():
-        left_out |= dict.fromkeys(needing_testing_modules(tests), "wheels have no *_testing modules")
+        left_out |= dict.fromkeys(needing_testing_modules(tests), "wheels have no tests.core")
     for path, reason in left_out.items():
         print(f"left out: {path.relative_to(tree)}: {reason}", flush=True)
     # Some tests import others, and benchmarks/. kconsumer is not in the tree's root, but in its folder src.
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    # The installed tests.core is found before one that was built in the tree.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([sysconfig.get_path("platlib"), str(tree)])}
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         # An extension that does not declare itself would turn the GIL on; ours must not be the one that needs this.
         code = "import kconsumer, sys; assert not sys._is_gil_enabled(), 'importing kconsumer has turned the GIL on'"

@@ -10,8 +10,9 @@ import select
 import socket
 import time
 
+from tests.core.inside import TlsFace
+
 from benchmarks.clients.measure import arguments
-from kconsumer._core.network.tls_testing import TlsFace
 from kconsumer.config import parse
 from kconsumer.config.tls import tls_options
 

@@ -126,7 +126,7 @@ def test_a_child_cannot_use_the_parents_consumer_and_the_parent_continues(run, m
 
 
 NOT_TOUCHED = """
-from kconsumer._core.consumer.consumer_core_testing import network_thread_of, stop_asked
+from tests.core.inside import network_thread_of, stop_asked
 parents = consumer()
 take(parents, 0)
 thread = network_thread_of(parents)
@@ -257,8 +257,8 @@ in_child(child, {ends})
 
 
 STOPPED_FIRST = """
-from kconsumer._core.consumer.consumer_core_testing import network_thread_of, stop_asked
-from kconsumer._core.consumer.group_core_testing import mark_end
+from tests.core.inside import network_thread_of, stop_asked
+from tests.core.inside import mark_end
 from kconsumer._core.managers.request_manager import RequestManager
 stopped = []
 

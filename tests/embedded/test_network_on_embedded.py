@@ -1,8 +1,9 @@
 """The network layer against librdkafka's mock cluster, which refuses ApiVersions 3 with a body that does not parse."""
 
+from tests.core.inside import NetworkDriver
+from tests.core.protocol import decode, encode
+
 from kconsumer._core.base.base import Clock
-from kconsumer._core.network.network_testing import NetworkDriver
-from kconsumer._core.protocol.protocol_testing import decode, encode
 
 METADATA = 3
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 from lying_broker import ASKED, Close, Lie, LyingBroker, Question, WholeFrame
-from record_encoders import batch, records_testing
+from record_encoders import batch, core_records
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 Path = tuple[str, ...]
 EACH = "*"  # in a path: every element of a list
@@ -78,7 +78,7 @@ def records() -> list[bytes]:
     for at in range(8, len(good)):  # every byte another, under a CRC that is right
         damaged = bytearray(good)
         damaged[at] ^= 0xFF
-        damaged[17:21] = struct.pack(">I", records_testing.crc32c(bytes(damaged[21:])))
+        damaged[17:21] = struct.pack(">I", core_records.crc32c(bytes(damaged[21:])))
         found.append(bytes(damaged))
     return found
 

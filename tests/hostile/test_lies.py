@@ -30,7 +30,7 @@ from lies import ALWAYS, CLASSIC, COMMON, MODERN, SASL, FieldLie, FrameLie, Plan
 from lying_broker import LyingBroker, honest
 from record_encoders import batch
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "80")) / 2  # for each of the two tests
 MIB = 1 << 20

@@ -10,7 +10,7 @@ import random
 import string
 from dataclasses import dataclass, field
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 GENERATION = 10
 Partition = tuple[str, int]

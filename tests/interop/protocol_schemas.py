@@ -2,7 +2,7 @@
 
 Threads: the test's. Never: touches the codecs under test.
 
-A message is a dict by snake_case names, as kconsumer._core.protocol.protocol_testing has it: strings and bytes are
+A message is a dict by snake_case names, as tests.core.protocol has it: strings and bytes are
 ``bytes``, a uuid is 16 bytes, null is None, an array a list, a struct a dict.
 """
 

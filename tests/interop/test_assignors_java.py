@@ -16,7 +16,7 @@ import pytest
 from assignor_cases import Case, Member, Partition, after, imbalance, kept, make_case, near, problems
 from java_peer import JavaPeer, fetch_jars
 
-from kconsumer._core.managers import assignors_testing as core
+from tests.core import inside as core
 
 pytestmark = pytest.mark.kafka  # like all that needs Java: not in `make quicktest`, and missing it fails `make test`
 

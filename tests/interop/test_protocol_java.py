@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from java_peer import JavaPeer, fetch_jars
 from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 EXAMPLES = settings(max_examples=10, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 kafka_protocol = pytest.importorskip("kafka.protocol.api_message", reason="kafka-python is not installed")
 from kafka.protocol.api_data import ApiData  # noqa: E402

@@ -1,8 +1,9 @@
 """The network layer against a real broker: negotiation, Metadata, the broker list, a broker that stops and returns."""
 
+from tests.core.inside import NetworkDriver
+from tests.core.protocol import decode, encode
+
 from kconsumer._core.base.base import Clock
-from kconsumer._core.network.network_testing import NetworkDriver
-from kconsumer._core.protocol.protocol_testing import decode, encode
 
 FETCH = 1
 READY, BACKOFF = 0, 2

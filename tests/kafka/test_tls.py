@@ -21,10 +21,10 @@ import pytest
 from certificates import Authority, Identity
 from process_memory import reading
 from reading import WAYS, Ledger, meanwhile, read_until, write
+from tests.core.inside import openssl_version
 
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
-from kconsumer._core.network.tls_testing import openssl_version
 from kconsumer.config.tls import tls_options
 from kconsumer.testing import KafkaCluster
 

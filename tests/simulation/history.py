@@ -9,9 +9,9 @@ import heapq
 import itertools
 from collections.abc import Callable
 
+from tests.core.inside import SimulatedCluster, Simulation
+
 from kconsumer import TopicPartition
-from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluster
-from kconsumer._core.simulation.simulation_testing import Simulation
 
 from .assignor import OWN
 from .chance import Chance

@@ -6,7 +6,7 @@ Threads: the simulation's one. Never: hears of a change; it looks at its assignm
 
 from __future__ import annotations
 
-from kconsumer._core.consumer.consumer_core_testing import Assigned, assigned
+from tests.core.inside import Assigned, assigned
 
 from .member import Member
 from .reader import Where

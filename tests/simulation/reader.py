@@ -10,8 +10,9 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from tests.core.inside import SimulatedNetwork
+
 from kconsumer import Consumer, KafkaException, Message, TopicPartition, config
-from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
 
 from .chance import Chance
 from .progress import Progress

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
-from kconsumer._core.consumer import consumer_core_testing as inside
+from tests.core import inside
 
 pytestmark = pytest.mark.embedded
 

@@ -22,11 +22,13 @@ DIRECTIVES = {
 
 
 def package_tree(out: Path) -> Path:
-    """A package kconsumer._core whose base and records folders hold copies of the sources to build in place."""
+    """Packages of copies of the sources, to build in place: kconsumer._core with base and records, and tests.core."""
     core = out / "kconsumer" / "_core"
     for layer in ("base", "records"):
         shutil.copytree(ROOT / "src/_core" / layer, core / layer, dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copytree(ROOT / "tests/core", out / "tests/core", dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     for package in (core.parent, core):
         (package / "__init__.py").touch()
         (package / "__init__.pxd").touch()
@@ -46,8 +48,7 @@ def main() -> None:
             extra_compile_args=["-std=c++17", "-O1", "-g", "-fno-omit-frame-pointer", "-w", *FLAGS],
             extra_link_args=FLAGS, depends=[str(p) for p in core.rglob("*.hpp")],
         )
-        for path in [core / "base/base.pyx", *sorted((core / "records").glob("*.pyx"))]
-        if path.stem != "records_testing"
+        for path in (core / "base/base.pyx", core / "records/records.pyx", out / "tests/core/records.pyx")
     ]
     command = Distribution({
         "ext_modules": cythonize(extensions, include_path=[str(out)], compiler_directives=DIRECTIVES, quiet=True),

@@ -3,13 +3,13 @@
 //
 // The code under test is Cython's C++, which needs an interpreter to be loaded (not to run: it is all nogil). So this
 // program builds the layer with clang's coverage and sanitizers (tools/fuzz/build_records.py, into
-// build/fuzz/records_lib), embeds that Python, and fuzzes the function that records/fuzz_testing.pyx exports as a
+// build/fuzz/records_lib), embeds that Python, and fuzzes the function that tests/core/fuzz.pxi exports as a
 // capsule. The modules find libFuzzer's and the sanitizers' entry points in this program, so coverage and findings work
 // as if they were linked in. The interpreter is reached by dlopen: no Python header or library is needed to compile.
 //
 //   tools/fuzz/run.sh fuzz_records            PYTHON names the interpreter (default: .venv/bin/python, then python3)
 //
-// What it checks beyond the sanitizers is in fuzz_testing.pyx: any slicing gives the same records, offsets rise, the
+// What it checks beyond the sanitizers is in tests/core/fuzz.pxi: any slicing gives the same records, offsets rise, the
 // position never goes back, nothing stays allocated.
 #include <dlfcn.h>
 #include <unistd.h>
@@ -67,11 +67,11 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (!library) stop(dlerror());
   symbol<void (*)(int)>(library, "Py_InitializeEx")(0);
   const std::string script = "import sys; sys.path.insert(0, '" + out + "'); "
-                             "import kconsumer._core.records.fuzz_testing";
+                             "import tests.core.records";
   if (symbol<int (*)(const char*)>(library, "PyRun_SimpleString")(script.c_str()) != 0) stop("the layer does not load");
   fuzz_one = reinterpret_cast<FuzzOne>(symbol<void* (*)(const char*, int)>(library, "PyCapsule_Import")(
-      "kconsumer._core.records.fuzz_testing.fuzz_one_capsule", 0));
-  if (!fuzz_one) stop("fuzz_testing exports no fuzz_one_capsule");
+      "tests.core.records.fuzz_one_capsule", 0));
+  if (!fuzz_one) stop("tests.core.records exports no fuzz_one_capsule");
   return 0;
 }
 

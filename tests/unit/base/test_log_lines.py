@@ -5,8 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kconsumer._core.network.network_testing import log_lines
+from tests.core.inside import log_lines
 
 
 @pytest.mark.parametrize(("said", "shown"), [

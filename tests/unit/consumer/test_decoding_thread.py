@@ -6,7 +6,7 @@ The loop is stepped by hand; the application's wait is one that never sleeps.
 import pytest
 from stepped_loop import FETCH, Loop, batch
 
-from kconsumer._core.consumer import consumer_core_testing as inside
+from tests.core import inside
 
 ROWS = 100
 VALUE = bytes(1000)  # ROWS of them are more than a few

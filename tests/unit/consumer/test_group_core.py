@@ -4,7 +4,7 @@ import pytest
 from stepped_loop import FETCH, Loop, inside, records
 
 from kconsumer import InvalidArgumentError, KafkaError, KafkaException, Message, TopicPartition
-from kconsumer._core.consumer import group_core_testing as group
+from tests.core import inside as group
 
 
 class Boom(Exception):

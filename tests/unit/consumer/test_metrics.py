@@ -8,8 +8,8 @@ from group_loop import GroupLoop
 from stepped_loop import FETCH, LIST_OFFSETS, records
 
 from kconsumer import TopicPartition
-from kconsumer._core.consumer import consumer_core_testing as inside
 from kconsumer.telemetry.metrics import METRICS, Metrics
+from tests.core import inside
 
 WAIT_MS = 500  # fetch.wait.max.ms
 

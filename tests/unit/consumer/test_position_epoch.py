@@ -3,7 +3,7 @@
 import pytest
 from stepped_loop import FETCH, METADATA, OFFSET_FOR_LEADER_EPOCH, Loop, batch, commit_marker, inside, records
 
-from kconsumer._core.consumer import group_core_testing as group
+from tests.core import inside as group
 
 INVALID = -1001
 VISIBLE, INVISIBLE = 3, 7  # leader epochs of the records and of what follows them

@@ -11,7 +11,7 @@ import pytest
 from group_loop import GroupLoop
 from stepped_loop import FETCH, LIST_OFFSETS, T1, Loop, records
 
-from kconsumer._core.consumer import consumer_core_testing as inside
+from tests.core import inside
 
 BLOCKS, ROWS = 5, 200  # per partition: so many Fetch responses, of so many records
 PARTITIONS = 2

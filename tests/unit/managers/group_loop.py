@@ -8,8 +8,8 @@ from typing import Any
 from stepped_loop import FETCH, METADATA, NAMES, REFRESH_MS, Loop, records, to_wire
 
 from kconsumer import TopicPartition
-from kconsumer._core.consumer import membership_testing as inside_group
-from kconsumer._core.protocol import protocol_testing as wire
+from tests.core import inside as inside_group
+from tests.core import protocol as wire
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
 NAMES.update({OFFSET_COMMIT: "OffsetCommit", OFFSET_FETCH: "OffsetFetch", FIND_COORDINATOR: "FindCoordinator",

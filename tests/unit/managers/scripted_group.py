@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from stepped_loop import from_wire, to_wire
+from tests.core.inside import OffsetsHarness
 
-from kconsumer._core.managers.commits_testing import OffsetsHarness
-from kconsumer._core.protocol import protocol_testing as wire
+from tests.core import protocol as wire
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 NAMES = {OFFSET_COMMIT: "OffsetCommit", OFFSET_FETCH: "OffsetFetch", FIND_COORDINATOR: "FindCoordinator"}

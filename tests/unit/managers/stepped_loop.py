@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tests.core.inside import ScriptedNetwork
+from tests.core.records import crc32c
+
 from kconsumer import Consumer, config
 from kconsumer._core.base.base import ManualClock
-from kconsumer._core.consumer import consumer_core_testing as inside
-from kconsumer._core.network.scripted_network_testing import ScriptedNetwork
-from kconsumer._core.protocol import protocol_testing as wire
-from kconsumer._core.records.records_testing import crc32c
+from tests.core import inside
+from tests.core import protocol as wire
 
 FETCH, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH = 1, 2, 3, 23
 NAMES = {FETCH: "Fetch", LIST_OFFSETS: "ListOffsets", METADATA: "Metadata",

@@ -11,7 +11,7 @@ import struct
 
 import pytest
 
-from kconsumer._core.managers import assignors_testing as core
+from tests.core import inside as core
 
 ALL = ["range", "roundrobin", "sticky", "cooperative-sticky"]
 STICKY = ["sticky", "cooperative-sticky"]

@@ -15,7 +15,7 @@ from stepped_loop import (
     records,
 )
 
-from kconsumer._core.consumer import consumer_core_testing as inside
+from tests.core import inside
 
 OUT_OF_RANGE, CORRUPT, NOT_LEADER, NOT_AUTHORIZED = 1, 2, 6, 29
 BAD_MSG, BAD_COMPRESSION, AUTO_OFFSET_RESET = -199, -198, -140

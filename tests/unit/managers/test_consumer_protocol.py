@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from kconsumer._core.managers import assignors_testing as core
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import inside as core
+from tests.core import protocol as codecs
 
 MEMBER = {"member_id": "x", "topics": ["b", "a"], "owned": {"b": [2, 1], "a": [0]}, "generation": 7, "rack": "r1",
           "user_data": b"data"}

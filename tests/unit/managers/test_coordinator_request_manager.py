@@ -17,7 +17,7 @@ from scripted_group import (
     Group,
 )
 
-from kconsumer._core.protocol import protocol_testing as wire
+from tests.core import protocol as wire
 
 INVALID_GROUP_ID = 24
 

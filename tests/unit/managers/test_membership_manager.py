@@ -47,7 +47,7 @@ def test_a_move_that_the_table_does_not_allow_is_a_bug_that_shows(origin, to):
     loop = GroupLoop()
     inside_group.place(loop.consumer, origin)
     inside_group.move(loop.consumer, to)
-    logged = [text for level, text in inside_group.log_lines(loop.consumer) if level == 3]
+    logged = [text for level, text in inside_group.logged(loop.consumer) if level == 3]
     if inside_group.may(origin, to):
         assert loop.state == to
         assert logged == []
@@ -309,7 +309,7 @@ def test_a_matching_topic_without_permission_is_skipped_and_reported(member):
     member.topics["tar"] = Topic({}, error=NOT_AUTHORIZED)
     member.begin("^t")
     assert topics_joined(member) == ["t"]
-    assert any("tar" in text for _, text in inside_group.log_lines(member.consumer))
+    assert any("tar" in text for _, text in inside_group.logged(member.consumer))
 
 
 def test_patterns_that_match_nothing_still_join(member):

@@ -3,6 +3,7 @@
 Each test runs in a separate process, whose address space is limited while the batch is inflated.
 """
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limi
 PRELUDE = """
 import gzip, resource, struct, sys
 from stepped_loop import FETCH, Loop, METADATA, varint
-from kconsumer._core.records.records_testing import crc32c
+from tests.core.records import crc32c
 
 INFLATED = 60 << 20  # bytes of one record: more than what the limit leaves
 ROOM = 24 << 20
@@ -56,7 +57,8 @@ data = compressed(0, INFLATED)
 
 def run(program):
     done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(program)], cwd=HERE, text=True,
-                          capture_output=True, check=False, timeout=100)
+                          capture_output=True, check=False, timeout=100,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stdout + done.stderr
 
 

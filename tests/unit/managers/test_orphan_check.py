@@ -19,7 +19,7 @@ from group_loop import (
 )
 from stepped_loop import Topic
 
-from kconsumer._core.consumer import membership_testing as inside_group
+from tests.core import inside as inside_group
 
 DESCRIBE = 15
 NAMES[DESCRIBE] = "DescribeGroups"

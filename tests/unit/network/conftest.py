@@ -1,8 +1,8 @@
 import pytest
 from scripted_broker import ScriptedBroker
+from tests.core.inside import NetworkDriver
 
 from kconsumer._core.base.base import ManualClock
-from kconsumer._core.network.network_testing import NetworkDriver
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from scripted_broker import (
     READY,
     api_versions_v3,
 )
-
-from kconsumer._core.network.network_testing import NetworkDriver
+from tests.core.inside import NetworkDriver
 
 AUTHENTICATION, TRANSPORT, UNSUPPORTED, BAD_MSG = -169, -195, -165, -199
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36

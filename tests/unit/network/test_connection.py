@@ -16,9 +16,9 @@ from scripted_broker import (
     api_versions_v0,
     api_versions_v3,
 )
+from tests.core.inside import NetworkDriver
 
 from kconsumer._core.base.base import Clock
-from kconsumer._core.network.network_testing import NetworkDriver
 
 TRANSPORT, TIMED_OUT, BAD_MSG, UNSUPPORTED = -195, -185, -199, -165
 

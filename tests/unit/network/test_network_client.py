@@ -21,8 +21,7 @@ from scripted_broker import (
     ScriptedBroker,
     unused_port,
 )
-
-from kconsumer._core.network.network_testing import NetworkDriver
+from tests.core.inside import NetworkDriver
 
 TRANSPORT, TIMED_OUT, RESOLVE, CRIT = -195, -185, -193, -194
 

@@ -2,9 +2,7 @@
 
 import pytest
 from scripted_broker import BACKOFF, BUSY, CONNECTING, FETCH, READY, api_versions_v3, unused_port
-
-from kconsumer._core.network.network_testing import DelegateDriver, NetworkDriver
-from kconsumer._core.network.scripted_network_testing import ScriptedNetwork
+from tests.core.inside import DelegateDriver, NetworkDriver, ScriptedNetwork
 
 TRANSPORT, TIMED_OUT, UNKNOWN_BROKER, DESTROY, UNSUPPORTED = -195, -185, -146, -197, -165
 

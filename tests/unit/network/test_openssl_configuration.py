@@ -19,7 +19,7 @@ CLIENT = """
 import socket, sys
 from kconsumer import config
 from kconsumer.config.tls import tls_options
-from kconsumer._core.network.tls_testing import TlsFace
+from tests.core.inside import TlsFace
 client = TlsFace(tls_options(config.parse({"bootstrap.servers": "localhost", "security.protocol": "ssl",
                                            "ssl.ca.location": sys.argv[2]})))
 with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as sock:

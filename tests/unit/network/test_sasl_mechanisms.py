@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scram_server import ScramServer
-
-from kconsumer._core.network.sasl_testing import Credentials, scram_conversation
+from tests.core.inside import Credentials, scram_conversation
 
 KINDS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), min_size=1, max_size=40)
@@ -241,7 +240,7 @@ def test_a_source_that_renews_its_tokens_is_asked_after_a_refusal_only():
 
 _CHILD = """
 import sys
-from kconsumer._core.network.sasl_testing import Credentials
+from tests.core.inside import Credentials
 masked = bytes.fromhex(sys.argv[1])
 made = {"PLAIN": Credentials("PLAIN", 0xA5), "SCRAM": Credentials("SCRAM-SHA-512", 0xA5),
         "OAUTH": Credentials("OAUTHBEARER", 0xA5)}

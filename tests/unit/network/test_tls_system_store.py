@@ -18,7 +18,7 @@ AUTHORITY = Authority()
 CLIENT = """
 import select, sys
 from types import SimpleNamespace
-from kconsumer._core.network.tls_testing import TlsFace
+from tests.core.inside import TlsFace
 
 class Options(SimpleNamespace):
     verify = verify_host = True

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 from certificates import Authority, Identity
+from tests.core.inside import TlsFace, TransportFace
 
 from kconsumer import KafkaError
-from kconsumer._core.network.tls_testing import TlsFace, TransportFace
 from kconsumer.config.tls import pem_lines
 
 DAY = datetime.timedelta(days=1)

@@ -5,8 +5,7 @@ import statistics
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kconsumer._core.network.network_testing import window_of
+from tests.core.inside import window_of
 
 LIMIT = 1 << 37
 PERCENTS = (50, 75, 90, 95, 99, 99.99)

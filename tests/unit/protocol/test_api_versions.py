@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 READY, ASK_V0, REFUSED = range(3)
 FETCH, METADATA = 1, 3

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 
 def test_a_request_with_a_plain_header():

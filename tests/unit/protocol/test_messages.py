@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 
 @pytest.mark.parametrize(("name", "version"), [(n, v) for n, (lo, hi) in codecs.messages().items()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 
 BAD_MSG = -199
 ALL = [(name, version) for name, (low, high) in codecs.messages().items() for version in range(low, high + 1)]
@@ -169,7 +169,7 @@ def test_an_array_grows_as_its_elements_arrive():
 
 MEMORY_PROBE = """
 import resource, sys
-from kconsumer._core.protocol import protocol_testing as codecs
+from tests.core import protocol as codecs
 head = bytes(10) + bytes.fromhex("81bf9201")  # 2.4 million topics
 body = head + b"\\x02t\\x01\\0" + bytes(3 * 10_000_000)  # the bytes are there, but the second topic is none
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

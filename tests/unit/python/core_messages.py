@@ -71,7 +71,6 @@ def messages(source: str, suffix: str, name: str) -> Iterator[Message]:
 
 def all_core_messages(root: Path) -> list[Message]:
     core = root / "src" / "_core"
-    paths = [path for path in sorted(core.rglob("*")) if path.suffix in STRINGS and "_testing" not in path.name
-             and path.relative_to(core).parts[0] != "simulation"]
+    paths = [path for path in sorted(core.rglob("*")) if path.suffix in STRINGS]
     return [message for path in paths
             for message in messages(path.read_text(encoding="utf-8"), path.suffix, str(path.relative_to(root)))]

@@ -12,7 +12,7 @@ import snappy
 import zstandard
 from kafka.codec import lz4_encode_old_kafka, snappy_encode
 
-from kconsumer._core.records import records_testing
+from tests.core import records as core_records
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = [NONE, GZIP, SNAPPY, LZ4, ZSTD]
@@ -82,7 +82,7 @@ def batch(
         len(records) if count is None else count,
     ) + payload
     if crc is None:
-        crc = records_testing.crc32c(tail)
+        crc = core_records.crc32c(tail)
     if length is None:
         length = 9 + len(tail)
     return struct.pack(">qiibI", base_offset, length, leader_epoch, magic, crc) + tail
@@ -116,6 +116,6 @@ def expected(records, *, base_offset=0, base_timestamp=0, leader_epoch=0, **_):
 
 def decode(data: bytes, *, budget=1 << 40, **options):
     """(rows, report) of a job over `data`."""
-    job = records_testing.Job(records_testing.Pool(), data, **options)
+    job = core_records.Job(core_records.Pool(), data, **options)
     job.run(budget)
     return job.rows(), job.report

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_encoders import CODECS, ZSTD, batch, message
-
-from kconsumer._core.records.records_testing import Batch, Job, Pool
+from tests.core.records import Batch, Job, Pool
 
 HEADERS = pa.list_(pa.field("item", pa.struct([
     pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary_view()),

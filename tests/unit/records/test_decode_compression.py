@@ -8,8 +8,7 @@ import pytest
 import snappy
 import zstandard
 from record_encoders import GZIP, LZ4, SNAPPY, ZSTD, batch, compress, decode, expected, record
-
-from kconsumer._core.records.records_testing import Job, Pool
+from tests.core.records import Job, Pool
 
 BAD_COMPRESSION = -198
 RECORDS = [(i, 0, b"k%d" % i, b"value" * 50, []) for i in range(400)]

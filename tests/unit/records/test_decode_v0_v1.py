@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from record_encoders import GZIP, LZ4, NONE, SNAPPY, batch, compress, decode, message, old_lz4, raw_snappy
-
-from kconsumer._core.records.records_testing import Job, Pool
+from tests.core.records import Job, Pool
 
 BAD_MSG = -199
 OLD_CODECS = [NONE, GZIP, SNAPPY, LZ4]

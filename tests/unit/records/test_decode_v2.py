@@ -22,8 +22,7 @@ from record_encoders import (
     record_body,
     varint,
 )
-
-from kconsumer._core.records.records_testing import Job, Pool
+from tests.core.records import Job, Pool
 
 BAD_MSG = -199
 BAD_COMPRESSION = -198

@@ -2,8 +2,7 @@
 
 import pytest
 from record_encoders import GZIP, LZ4, NONE, SNAPPY, ZSTD, batch, compress, control_batch, decode, record
-
-from kconsumer._core.records.records_testing import Job, Pool
+from tests.core.records import Job, Pool
 
 CODECS = [GZIP, SNAPPY, LZ4, ZSTD]
 EACH = 200

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from kafka.record._crc32c import crc as independent
-
-from kconsumer._core.records.records_testing import crc32c, crc32c_ways
+from tests.core.records import crc32c, crc32c_ways
 
 # RFC 3720 B.4 and the usual check value.
 VECTORS = [

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kconsumer._core.state.ownership_testing import Owner
+from tests.core.inside import Owner
 
 
 @pytest.fixture

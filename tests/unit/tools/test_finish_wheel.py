@@ -116,7 +116,7 @@ def test_a_library_without_its_licence_is_not_bundled(tool, tree, monkeypatch):
 
 def test_modules_that_only_tests_use_are_not_published(tool, tree):
     tool.refuse_testing_modules(tree)
-    (tree / "kconsumer" / "_core").mkdir()
-    (tree / "kconsumer" / "_core" / "records_testing.cpython-311-x86_64-linux-gnu.so").write_text("")
-    with pytest.raises(SystemExit, match=r"records_testing.*KCONSUMER_TESTING"):
+    (tree / "tests" / "core").mkdir(parents=True)
+    (tree / "tests" / "core" / "inside.cpython-311-x86_64-linux-gnu.so").write_text("")
+    with pytest.raises(SystemExit, match=r"inside.*KCONSUMER_TESTING"):
         tool.refuse_testing_modules(tree)

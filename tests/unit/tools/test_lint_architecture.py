@@ -102,6 +102,29 @@ def test_with_gil_is_found(tree: Tree) -> None:
     assert "clock.pyx:13: gil: 'with gil'" in tree.only()
 
 
+@pytest.mark.parametrize(("path", "line"), [
+    ("src/_core/managers/a.pyx", "from tests.core import inside"),
+    ("src/_core/managers/a.pyx", "    cimport tests.core.inside"),
+    ("src/_core/managers/a.pyx", 'cdef extern from "simulation/world.hpp":'),
+    ("src/_core/managers/b.hpp", '#include "simulation/world.hpp"'),
+    ("src/kconsumer/testing/a.py", "import tests.core.inside"),
+    ("src/kconsumer/testing/a.py", 'importlib.import_module("tests.core.inside")'),
+])
+def test_product_code_that_uses_what_only_tests_have_is_found(tree: Tree, path: str, line: str) -> None:
+    tree.write("tests/core/simulation/world.hpp", "// Owns: time. thread: that of the test. Never: waits.\n")
+    head = {".pyx": '"""{}"""', ".py": "# {}", ".hpp": "// {}"}[Path(path).suffix]
+    tree.write(path, head.format("Owns: a. thread: N. Never: b.") + f"\n{line}\n")
+    (found,) = tree.findings(generated=False)
+    assert found == f"{path}:2: harness: product code must not use tests.core"
+
+
+def test_a_test_may_use_the_core(tree: Tree) -> None:
+    tree.write("tests/core/inside.pyx", '"""Owns: access. thread: that of the test. Never: part of the product."""\n'
+                                        "from kconsumer._core.network.clock cimport Clock\n")
+    tree.write("tests/unit/test_clock.py", "from tests.core import inside\n")
+    assert tree.findings() == []
+
+
 def test_a_file_that_a_module_includes_is_checked_like_a_module(tree: Tree) -> None:
     module, part = "src/_core/network/clock.pyx", "src/_core/network/ticks.pxi"
     tree.write(part, PYX.replace("cimport cython\n", ""))
@@ -126,7 +149,7 @@ def test_an_import_in_an_included_file_is_found(tree: Tree) -> None:
 
 def test_with_gil_outside_the_network_thread_is_allowed(tree: Tree) -> None:
     head = '"""Owns: x. thread: A. Never: y."""\n'
-    for path in ("network/clock_testing.pyx", "consumer/fetch_handler.pyx", "librdkafka/mock.pyx"):
+    for path in ("consumer/fetch_handler.pyx", "librdkafka/mock.pyx"):
         tree.write(f"src/_core/{path}", head + "def f():\n    with gil:\n        pass\n")
     assert tree.findings() == []
 

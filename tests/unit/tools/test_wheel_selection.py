@@ -12,15 +12,15 @@ TOOL = Path(__file__).resolve().parents[3] / "tools" / "test_wheel.py"
 FILES = {
     "unit/core/conftest.py": "from loop import Loop",
     "unit/core/test_core.py": "",
-    "unit/records/coders.py": "def decode():\n    from kconsumer._core.records import records_testing\n",
+    "unit/records/coders.py": "def decode():\n    from tests.core import records as core_records\n",
     "unit/records/more_coders.py": "import pytest\nimport coders\n",
-    "unit/records/test_itself.py": "from kconsumer._core.records.records_testing import Job\n",
+    "unit/records/test_itself.py": "from tests.core.records import Job\n",
     "unit/records/test_by_helper.py": "from more_coders import decode\n",
     "unit/records/test_neither.py": "from kconsumer._core.records import arrow_export\nfrom kconsumer import testing\n",
     "unit/records/test_pandas.py": "def test():\n    import pandas as pd\n",
-    "helpers/loop.py": "from kconsumer._core.consumer import consumer_core_testing as inside\n",
+    "helpers/loop.py": "from tests.core import inside\n",
     "embedded/test_loop.py": "from tests.helpers.loop import Loop\n",
-    "embedded/test_api.py": "import kconsumer\n# consumer_core_testing\n",
+    "embedded/test_api.py": "import kconsumer\n# tests.core\n",
 }
 
 

@@ -16,7 +16,7 @@ from kconsumer import (
     Message,
     TopicPartition,
 )
-from kconsumer._core.consumer import consumer_core_testing as inside
+from tests.core import inside
 
 WHERE = TopicPartition("t", 0)
 

@@ -2,19 +2,6 @@
 
 Threads: that of the test. Never: part of the consumer.
 """
-from kconsumer._core.base.cpp cimport int64_t, pair, string, uint8_t, vector
-from kconsumer._core.network.sasl_session cimport (
-    SASL_DONE,
-    SASL_SEND,
-    SaslCredentialsPtr,
-    SaslMechanismPtr,
-    SaslOutcome,
-    Secret,
-    credentials_of,
-    make_credentials,
-    set_password,
-    set_token,
-)
 
 cdef extern from *:
     """

@@ -3,23 +3,6 @@ the network thread's state of a partition.
 
 Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
-from kconsumer._core.consumer.answers cimport metadata_tuple
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
-from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
-from kconsumer._core.consumer.text cimport text_of
-from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
-from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.events.ticket_testing cimport Ticket, utf8
-from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
-from kconsumer._core.state.metadata cimport PartitionEntry
-from kconsumer._core.state.partition_state cimport PartitionState
-
-STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
-
 
 cdef class Question(Ticket):
     """A question to brokers in progress; ``result()`` after it is done."""
@@ -127,7 +110,7 @@ def partition(ConsumerCore core not None, str topic, int32_t number):
     for p in core.positions.tracked:
         if p.topic == utf8(topic) and p.partition == number:
             return {
-                "state": STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(), "leader": p.leader_id,
+                "state": FETCH_STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(), "leader": p.leader_id,
                 "leader_epoch": p.leader_epoch, "fetch_leader_epoch": p.fetch_leader_epoch,
                 "preferred_replica": p.preferred_replica, "session": p.session_node, "attempts": p.request.attempts,
             }

@@ -2,27 +2,6 @@
 
 Threads: that of the test, in the role of N. Never: part of the consumer.
 """
-cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.pycapsule cimport PyCapsule_GetPointer
-
-from kconsumer._core.base.cpp cimport string, uint8_t, uint64_t, vector
-from kconsumer._core.network.security cimport TlsClientPtr
-from kconsumer._core.network.selector cimport Selector, SelectorEvent
-from kconsumer._core.network.tls_client cimport tls_of
-from kconsumer._core.network.transport cimport (
-    HANDSHAKE_DONE,
-    HANDSHAKE_WANTS_READ,
-    HANDSHAKE_WANTS_WRITE,
-    IO_CLOSED,
-    IO_DONE,
-    IO_WOULD_BLOCK,
-    HandshakeState,
-    IoResult,
-    Transport,
-)
-from kconsumer._core.network.tls import open_client
-
 
 cdef extern from "openssl/crypto.h" nogil:
     unsigned long OpenSSL_version_num()

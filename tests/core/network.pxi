@@ -2,38 +2,6 @@
 
 Threads: that of the test, in the role of N. Never: part of the consumer.
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
-
-import time
-
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, pair, string, uint64_t, vector
-from kconsumer._core.base.log cimport LogLine, LogQueue
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.base.window_stats cimport WindowStats
-from kconsumer._core.network.network cimport Network, ResponseHandler
-from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
-from kconsumer._core.network.request cimport (
-    Channel,
-    NetworkConfig,
-    NodeAddress,
-    NodeStats,
-    Request,
-    RequestBody,  # no-cython-lint
-    Response,
-)
-from kconsumer._core.network.resolver cimport ResolveFunction
-from kconsumer._core.network.sasl_session cimport (
-    Secret,
-    credentials_of,
-    make_credentials,
-    set_password,
-    set_token,
-)
-from kconsumer._core.records.columns cimport BlockPool
-
 
 cdef extern from *:
     """
@@ -103,7 +71,8 @@ cdef extern from *:
     ResolveFunction canonical_resolver
 
 
-cdef string to_string(bytes data):
+cdef string to_string(text):
+    cdef bytes data = text if isinstance(text, bytes) else text.encode()
     return string(<const char*>data, <size_t>len(data))
 
 

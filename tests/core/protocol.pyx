@@ -14,7 +14,7 @@ from kconsumer._core.protocol.messages.metadata cimport MetadataRequest, Metadat
 from kconsumer._core.protocol.wire cimport Reader, Writer
 
 
-cdef extern from "protocol/protocol_testing.hpp" namespace "kc::testing":
+cdef extern from "protocol_faces.hpp" namespace "kc::testing":
     cdef cppclass Face:
         const char* name
         int16_t min_version

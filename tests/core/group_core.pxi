@@ -3,35 +3,6 @@ that the application posts as answers.
 
 Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
-from kconsumer._core.base.cpp cimport deque
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.consumer.answers cimport offset_tuples
-from kconsumer._core.consumer.group_core cimport GroupCore
-from kconsumer._core.consumer.text cimport text_of, utf8
-from kconsumer._core.events.application_event cimport (
-    EVENT_ACK_REBALANCE,
-    EVENT_COMMIT,
-    EVENT_FETCH_COMMITTED,
-    EVENT_LEAVE_CALLBACK,
-    EVENT_LEAVE_GROUP,
-    EVENT_SUBSCRIBE,
-    AckRebalanceEvent,
-    ApplicationEvent,
-    CommitEvent,
-    FetchCommittedEvent,
-    LeaveGroupEvent,
-    SubscribeEvent,
-)
-from kconsumer._core.events.background_event cimport ATTENTION_COMMIT
-from kconsumer._core.events.rebalance_event cimport (
-    REBALANCE_ASSIGN,
-    REBALANCE_ERROR,
-    REBALANCE_LOST,
-    REBALANCE_REVOKE,
-    RebalanceEvent,
-)
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.request_manager cimport RequestManager
 
 KINDS = {"revoke": REBALANCE_REVOKE, "assign": REBALANCE_ASSIGN, "lost": REBALANCE_LOST, "error": REBALANCE_ERROR}
 NAMES = {number: name for name, number in KINDS.items()}
@@ -80,14 +51,14 @@ def posted(GroupCore core not None, complete=True):
     while not events.empty():
         event = events.front()
         events.pop_front()
-        found.append(describe(event))
+        found.append(described(event))
         if complete:
             event.complete(Status())
         event.release()
     return found
 
 
-cdef object describe(ApplicationEvent* event):
+cdef object described(ApplicationEvent* event):
     cdef AckRebalanceEvent* ack
     cdef SubscribeEvent* subscribe
     cdef LeaveGroupEvent* leave

@@ -3,36 +3,8 @@ the application, the metadata and the membership.
 
 Threads: the test's thread. Never: part of a consumer.
 """
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.base cimport ManualClock
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, vector
-from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
-from kconsumer._core.events.background_event cimport (
-    ATTENTION_COMMIT,
-    BACKGROUND_COMMIT,
-    BackgroundEvent,
-    BackgroundEventQueue,
-)
-from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
-from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
-from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
-from kconsumer._core.protocol.types cimport Int32Array, Uuid
-from kconsumer._core.state.fetch_config cimport RESET_EARLIEST, FetchConfig
-from kconsumer._core.state.fetch_positions cimport FetchPositions
-from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
-from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.subscription_state cimport SubscriptionState
-
-STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
+FETCH_STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
 
 
 cdef vector[PartitionOffset] offsets_of(given):
@@ -303,7 +275,7 @@ cdef class OffsetsHarness:
         cdef PartitionState* p = self.subscription.find(utf8(topic), number)
         if p == NULL:
             return None
-        found = {"state": STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(),
+        found = {"state": FETCH_STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(),
                  "committed": p.committed_offset.load(), "fetch_leader_epoch": p.fetch_leader_epoch,
                  "reset_timestamp": p.reset_timestamp}
         p.release()

@@ -3,21 +3,6 @@ slices, with or without inflating ahead, and exports the records.
 
 thread: that of the fuzzer. Never: imported by the product.
 """
-from cpython.pycapsule cimport PyCapsule_New
-from libc.stdio cimport fprintf, stderr
-from libc.stdlib cimport abort, free, malloc
-from libc.string cimport memcpy
-
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint64_t
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.records.records cimport (
-    DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, AbortedTransaction, ArrowArray, ArrowSchema, ArrowSource,
-    DecodeJob, DecodeResult, InflateAhead, decode_estimate_rows, decode_release, decode_step, export_array,
-    export_schema, inflate_ahead,
-)
-from kconsumer._core.records.bytes cimport read_varint
-from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
-from kconsumer._core.records.crc32c cimport crc32c_extend
 
 cdef enum:
     OPTIONS = 8                  # leading bytes of an input with the options for decoding the rest
@@ -222,4 +207,4 @@ cdef int fuzz_one(const uint8_t* input, size_t size) noexcept nogil:
     return 0
 
 
-fuzz_one_capsule = PyCapsule_New(<void*>fuzz_one, "kconsumer._core.records.fuzz_testing.fuzz_one_capsule", NULL)
+fuzz_one_capsule = PyCapsule_New(<void*>fuzz_one, "tests.core.records.fuzz_one_capsule", NULL)

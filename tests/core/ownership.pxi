@@ -2,10 +2,6 @@
 
 Threads: the caller's. Never: part of the consumer.
 """
-from kconsumer._core.base.cpp cimport int32_t, string, vector
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.state.ownership cimport Ownership
-
 
 cdef vector[TopicPartition] partitions_of(numbers):
     cdef vector[TopicPartition] out

@@ -5,46 +5,6 @@ Threads: the caller's. Never: part of the consumer.
 A member is a dict: member_id, topics, and optionally group_instance_id, owned {topic: [partition]}, generation,
 rack, user_data (bytes). A topic is (name, partition count) or (name, partition count, [[rack]] per partition).
 """
-from cython.operator cimport dereference as deref, preincrement as inc
-
-import time
-
-from kconsumer._core.base.cpp cimport int32_t, string, uint8_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.assignor_call cimport GroupMember, TopicInput, TopicPartitions
-from kconsumer._core.managers.assignors cimport (
-    AssignorKind,
-    GroupAssignment,
-    assign as core_assign,
-    assignor_name,
-    find_assignor,
-    supports_cooperative,
-)
-from kconsumer._core.managers.consumer_protocol cimport (
-    assignor_user_data,
-    decode_assignment as core_decode_assignment,
-    decode_subscription as core_decode_subscription,
-    encode_assignment as core_encode_assignment,
-    encode_subscription as core_encode_subscription,
-    read_cooperative_user_data as core_read_cooperative,
-    read_sticky_user_data as core_read_sticky,
-)
-from kconsumer._core.protocol.types cimport NullableString
-
-
-# Not kconsumer._core.consumer.text: that module belongs to a higher layer.
-cdef string to_string(text):
-    cdef bytes raw = text if isinstance(text, bytes) else text.encode()
-    return string(<const char*>raw, <size_t>len(raw))
-
-
-cdef bytes to_bytes(const string& raw):
-    return raw.data()[:raw.size()]
-
-
-cdef str to_text(const string& raw):
-    return to_bytes(raw).decode()
-
 
 cdef void set_nullable(NullableString& out, value) except *:
     if value is None:

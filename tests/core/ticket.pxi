@@ -3,9 +3,9 @@
 Threads: the test's thread. Never: part of a consumer.
 """
 
-
 cdef class Ticket:
     """Hold a completable event."""
+    cdef ApplicationEvent* event   # thread: A (a reference)
 
     def __dealloc__(self):
         if self.event != NULL:

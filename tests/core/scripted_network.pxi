@@ -2,23 +2,11 @@
 
 Threads: that of the test, in the role of N. Never: part of the consumer, reads a clock (time is an argument of poll).
 """
-cimport cython
-from cython.operator cimport dereference as deref, preincrement as inc
-from libc.stdint cimport INT64_MAX
-from libc.string cimport memcpy
 
-from kconsumer._core.base.cpp cimport int16_t
-from kconsumer._core.base.status cimport ERR_TIMED_OUT, ERR_TRANSPORT, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.network.network cimport NODE_BUSY, NODE_READY, NODE_UNKNOWN, Readiness
-from kconsumer._core.network.request cimport CHANNEL_FETCH, CHANNEL_JOIN, Channel, NodeStats
-from kconsumer._core.network.socket cimport describe, host_and_port
-from kconsumer._core.protocol.api_keys cimport api_name
-from kconsumer._core.records.columns cimport Block
-
-
-cdef string text_of(str value):
-    cdef bytes data = value.encode()
-    return string(<const char*>data, <size_t>len(data))
+cdef struct SentRequest:
+    uint64_t id
+    Request* request
+    int32_t version
 
 
 @cython.no_gc
@@ -28,6 +16,26 @@ cdef class ScriptedNetwork(Network):
     Args:
         bootstrap: (host, port) pairs; they are nodes -2, -3, … until set_nodes().
     """
+    cdef BlockPool* pool                                # thread: the test's; holds one reference
+    cdef map[int32_t, NodeAddress] nodes                # thread: the test's
+    cdef vector[NodeAddress] bootstrap                  # thread: the test's
+    cdef map[pair[int32_t, int32_t], int32_t] states    # thread: the test's; (node, channel) to Readiness
+    cdef map[pair[int32_t, int32_t], Status] failures   # thread: the test's; for take_connection_failure()
+    cdef vector[NodeLoss] losses                        # thread: the test's; for take_losses()
+    cdef int32_t renewed                                # thread: the test's
+    cdef map[pair[int32_t, int32_t], int64_t] throttled_until_ms  # thread: the test's
+    cdef map[int32_t, pair[int32_t, int32_t]] versions  # thread: the test's; api to lowest and highest
+    cdef vector[SentRequest] sent                       # thread: the test's; requests without an answer
+    cdef vector[Completion] finished                    # thread: the test's; the result of the next poll()
+    cdef public bint encrypts                           # thread: the test's; the result of encrypted()
+    cdef public bint receives                           # thread: the test's; quiet() is then always false
+    cdef Writer scratch                                 # thread: the test's
+    cdef uint64_t next_id                               # thread: the test's
+    cdef int32_t set_nodes_calls                        # thread: the test's
+    cdef int32_t rebootstraps                           # thread: the test's
+    cdef int32_t polls                                  # thread: the test's
+    cdef int32_t wakeups                                # thread: the test's
+    cdef int64_t last_timeout_ms                        # thread: the test's
 
     def __cinit__(self, bootstrap=(("bootstrap", 9092),)):
         cdef NodeAddress address
@@ -35,7 +43,7 @@ cdef class ScriptedNetwork(Network):
         self.next_id = 1
         for i, (host, port) in enumerate(bootstrap):
             address.id = -2 - i
-            address.host = text_of(host)
+            address.host = utf8(host)
             address.port = port
             self.bootstrap.push_back(address)
             self.nodes[address.id] = address
@@ -50,6 +58,7 @@ cdef class ScriptedNetwork(Network):
             del self.finished[i].request
         self.pool.unref()
 
+    # Takes all later blocks from this pool.
     cdef void use_pool(self, BlockPool* pool) noexcept nogil:
         pool.ref()
         self.pool.unref()
@@ -274,8 +283,8 @@ cdef class ScriptedNetwork(Network):
 
     def fail_connection(self, int node, int channel, int code=-195, str detail="connection refused"):
         """Fail a connection attempt, for take_connection_failure(), and the sent requests."""
-        self.failures[pair[int32_t, int32_t](node, channel)] = Status(code, text_of(detail))
-        self.fail_sent(node, channel, code, text_of(detail))
+        self.failures[pair[int32_t, int32_t](node, channel)] = Status(code, utf8(detail))
+        self.fail_sent(node, channel, code, utf8(detail))
         self.lose(node, code, detail)
 
     def lose(self, int node, int code=-195, str detail="connection refused", bint was_ready=False, bint repeated=False):
@@ -284,7 +293,7 @@ cdef class ScriptedNetwork(Network):
         loss.node_id = node
         loss.was_ready = was_ready
         loss.repeated = repeated
-        loss.status = Status(code, text_of(detail))
+        loss.status = Status(code, utf8(detail))
         self.losses.push_back(loss)
 
     def requests(self, api=None):
@@ -336,7 +345,7 @@ cdef class ScriptedNetwork(Network):
         cdef int64_t index = self.index_of(request_id)
         if index < 0:
             raise KeyError(request_id)
-        self.finish_failed(self.sent[index].request, code, text_of(detail))
+        self.finish_failed(self.sent[index].request, code, utf8(detail))
         self.sent.erase(self.sent.begin() + <size_t>index)
 
     @property

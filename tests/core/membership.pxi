@@ -2,15 +2,6 @@
 
 Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
-from kconsumer._core.base.cpp cimport deque
-from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.consumer.group_core cimport GroupCore
-from kconsumer._core.consumer.text cimport text_of
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.topic_patterns cimport TopicPatterns
-from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.base.cpp cimport string, vector
-from kconsumer._core.state.member_state cimport MEMBER_STATES, MemberState, member_may, member_state_name
 
 STATES = [member_state_name(<MemberState>s).decode() for s in range(MEMBER_STATES)]
 
@@ -59,7 +50,7 @@ def in_poll(GroupCore core not None, bint value):
     core.liveness.in_poll.store(value)
 
 
-def log_lines(GroupCore core not None):
+def logged(GroupCore core not None):
     """Return (level, text) of the lines logged since the last call."""
     cdef deque[LogLine] lines
     cdef size_t i

@@ -3,10 +3,6 @@ in the order of their times.
 
 Threads: the simulation's thread, which plays every consumer's A and N. Never: decides what applications do.
 """
-from kconsumer._core.base.base cimport ManualClock
-from kconsumer._core.base.cpp cimport int64_t
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.simulation.simulated_cluster_testing cimport SimulatedCluster, SimulatedNetwork, World
 
 cdef enum:
     MOST_TURNS_AT_ONCE = 2000
