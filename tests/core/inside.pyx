@@ -77,14 +77,13 @@ from kconsumer._core.protocol.types cimport Int32Array, NullableString, Uuid
 from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport Block, BlockPool
 from kconsumer._core.state.fetch_config cimport RESET_EARLIEST, FetchConfig
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions, SubscriptionState
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 from kconsumer._core.state.member_state cimport MEMBER_STATES, MemberState, member_may, member_state_name
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.ownership cimport Ownership
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.state.subscription_state cimport SubscriptionState
 from kconsumer._core.network.tls import open_client
 
 include "network.pxi"

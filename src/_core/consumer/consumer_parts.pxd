@@ -18,8 +18,7 @@ from kconsumer._core.network.network_client_delegate cimport NetworkClientDelega
 from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.group cimport Liveness
-from kconsumer._core.state.fetch_positions cimport FetchPositions
-from kconsumer._core.state.subscription_state cimport SubscriptionState
+from kconsumer._core.state.state cimport FetchPositions, SubscriptionState
 
 
 cdef class ConsumerParts:

@@ -13,7 +13,7 @@ from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.records.columns cimport BlockPool, Columns
 from kconsumer._core.records.records cimport InflateAhead
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 
 
 cdef enum AssistResult:

@@ -7,7 +7,7 @@ from kconsumer._core.network.network cimport Network
 from kconsumer._core.records.columns cimport BlockPool, Columns
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.subscription_state cimport SubscriptionState
+from kconsumer._core.state.state cimport SubscriptionState
 
 
 cdef class FetchHandler:

@@ -17,7 +17,7 @@ from kconsumer._core.managers.fetch_session cimport FetchSession, SessionPartiti
 from kconsumer._core.network.request cimport NodeStats
 from kconsumer._core.protocol.api_keys cimport api_name
 from kconsumer._core.state.fetch_config cimport FetchCounters
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE,

@@ -14,7 +14,7 @@ from kconsumer._core.network.network_client_delegate cimport NetworkClientDelega
 from kconsumer._core.network.request cimport BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_commit cimport OffsetCommitRequest, OffsetCommitResponse
 from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 
 

@@ -13,7 +13,7 @@ from kconsumer._core.protocol.messages.offset_fetch cimport (
     OffsetFetchResponse_OffsetFetchResponseGroup,
 )
 from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
 

@@ -14,7 +14,7 @@ from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport (
 )
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 
 

@@ -6,7 +6,7 @@ from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestMa
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.protocol.messages.fetch cimport FetchResponse, FetchResponse_PartitionData
 from kconsumer._core.state.fetch_config cimport FetchCounters
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
 

@@ -16,7 +16,7 @@ from kconsumer._core.protocol.messages.fetch cimport (
 )
 from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.partition_state cimport PartitionState
 
 

@@ -8,7 +8,7 @@ from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.protocol.messages.join_group cimport JoinGroupResponse
 from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest_SyncGroupRequestAssignment
 from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 
 
 cdef class GroupLeader:

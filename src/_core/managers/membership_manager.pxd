@@ -16,11 +16,10 @@ from kconsumer._core.managers.commit_request_manager cimport CommitRequestManage
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions, TakeAway
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
 from kconsumer._core.state.member_state cimport MemberState
 from kconsumer._core.state.ownership cimport Ownership
-from kconsumer._core.state.subscription_state cimport TakeAway
 
 
 cdef class MembershipManager:

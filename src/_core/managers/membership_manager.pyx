@@ -53,7 +53,7 @@ from kconsumer._core.state.member_state cimport (
 )
 from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.subscription_state cimport TAKE_FREE, TAKE_LATE, TAKE_LOST, TakeAway
+from kconsumer._core.state.state cimport TAKE_FREE, TAKE_LATE, TAKE_LOST, TakeAway
 
 
 cdef extern from * nogil:

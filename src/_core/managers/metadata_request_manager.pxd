@@ -12,7 +12,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse_MetadataResponseTopic,
 )
 from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.metadata cimport TopicEntry
 
 

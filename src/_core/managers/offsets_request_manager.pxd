@@ -15,7 +15,7 @@ from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
     OffsetForLeaderEpochResponse_EpochEndOffset,
 )
 from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.state cimport FetchPositions
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport PartitionState
 

@@ -1,10 +1,4 @@
 # Fetch positions, leaders, and partitions that wait for an offset, as the network thread sees them. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.state.fetch_config cimport FetchConfig
-from kconsumer._core.state.metadata cimport ClusterCache
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 
 cdef extern from "state/partition_error.hpp" namespace "kc" nogil:

@@ -1,8 +1,4 @@
 # Assigned partitions, their positions and pauses. thread: both write under lock; N adopts changes by take_changes.
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.counted_mutex cimport CountedMutex
-from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.state.partition_state cimport Hand, PartitionState
 
 # How N takes partitions away.
 cdef enum TakeAway:

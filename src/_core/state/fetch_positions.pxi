@@ -3,29 +3,6 @@
 thread: N. Never: sends a request (OffsetsRequestManager and FetchSender do), sets a position after a seek has replaced
 it: a caller with an offset compares PartitionState.position_epoch first.
 """
-cimport cython
-
-from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.status cimport ERR_AUTO_OFFSET_RESET, ERR_NO_OFFSET
-from kconsumer._core.state.fetch_config cimport (
-    RESET_BY_DURATION,
-    RESET_EARLIEST,
-    RESET_LATEST,
-)
-from kconsumer._core.state.metadata cimport PartitionEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_ACTIVE,
-    FETCH_AWAIT_COMMITTED,
-    FETCH_AWAIT_RESET,
-    FETCH_AWAIT_VALIDATION,
-    FETCH_NONE,
-    FETCH_STOPPED,
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    OFFSET_INVALID,
-    OFFSET_TAIL_BASE,
-    BadBatch,
-)
 
 
 cdef extern from *:

@@ -7,17 +7,6 @@ rows of a partition, and compares PartitionState.position_epoch. Never: calls ot
 N changes the assignment itself where the application has no callback (give(), take_away()). It may do so only between
 open_group() and close_group(): the call that ends a subscription works on the assignment without N.
 """
-cimport cython
-from cython.operator cimport dereference
-
-from kconsumer._core.base.status cimport ERR_ASSIGNMENT_LOST
-from kconsumer._core.events.topic_partition cimport (
-    contains_name,
-    holds_partition,
-    partitions_with,
-    partitions_without,
-)
-from kconsumer._core.state.partition_state cimport OFFSET_INVALID, partition_key
 
 
 @cython.no_gc
