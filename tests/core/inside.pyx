@@ -51,19 +51,15 @@ from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorReq
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.network.network cimport (
-    NODE_BUSY, NODE_READY, NODE_UNKNOWN, Completion, Network, NodeLoss, Readiness, ResponseHandler,
+    NODE_BUSY, NODE_READY, NODE_UNKNOWN, SASL_DONE, SASL_SEND, Completion, Network, NetworkClient,
+    NetworkClientDelegate, NodeLoss, Readiness, ResponseHandler, SaslCredentialsPtr, SaslMechanismPtr, SaslOutcome,
+    Secret, credentials_of, make_credentials, set_password, set_token,
 )
-from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport (
     CHANNEL_FETCH, CHANNEL_JOIN, Channel, NetworkConfig, NodeAddress, NodeStats, Request, Response,
     RequestBody,  # no-cython-lint
 )
 from kconsumer._core.network.resolver cimport ResolveFunction
-from kconsumer._core.network.sasl_session cimport (
-    SASL_DONE, SASL_SEND, SaslCredentialsPtr, SaslMechanismPtr, SaslOutcome, Secret, credentials_of, make_credentials,
-    set_password, set_token,
-)
 from kconsumer._core.network.security cimport TlsClientPtr
 from kconsumer._core.network.selector cimport Selector, SelectorEvent
 from kconsumer._core.network.socket cimport describe, host_and_port
@@ -84,7 +80,7 @@ from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.ownership cimport Ownership
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.network.tls import open_client
+from kconsumer._core.network.network import open_client
 
 include "network.pxi"
 include "sasl.pxi"

@@ -14,7 +14,7 @@ from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.network cimport NetworkClientDelegate
 from kconsumer._core.state.fetch_config cimport FetchCounters
 
 

@@ -13,8 +13,7 @@ from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.network.network cimport Network
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.network cimport Network, NetworkClientDelegate
 from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.group cimport Liveness

@@ -20,7 +20,7 @@ from kconsumer._core.consumer.settings cimport (
     configure_running_fetch,
 )
 from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.network_client cimport NetworkClient
+from kconsumer._core.network.network cimport NetworkClient
 from kconsumer._core.network.request cimport NetworkConfig
 
 

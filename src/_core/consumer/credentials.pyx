@@ -10,8 +10,7 @@ from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.sasl_settings cimport put_password
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.sasl_session cimport credentials_of, set_token
+from kconsumer._core.network.network cimport NetworkClient, credentials_of, set_token
 
 
 cdef NetworkClient client_of(ConsumerCore core):

@@ -1,5 +1,5 @@
 # Copies the SASL settings into the core. thread: A.
-from kconsumer._core.network.sasl_session cimport SaslCredentials
+from kconsumer._core.network.network cimport SaslCredentials
 from kconsumer._core.network.security cimport SecurityConfig
 
 

@@ -6,12 +6,7 @@ import os
 
 from kconsumer._core.base.secret cimport Secret, put_secret
 from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.sasl_session cimport (
-    SaslCredentials,
-    credentials_of,
-    make_credentials,
-    set_password,
-)
+from kconsumer._core.network.network cimport SaslCredentials, credentials_of, make_credentials, set_password
 
 
 cdef int configure_sasl(SecurityConfig& config, settings) except -1:

@@ -12,7 +12,7 @@ cdef int configure_tls(SecurityConfig& config, settings) except -1:
         return 0
     from kconsumer.config.values import configuration_error
     from kconsumer.config.tls import tls_options
-    from kconsumer._core.network.tls import open_client
+    from kconsumer._core.network.network import open_client
 
     try:
         made = open_client(tls_options(settings))

@@ -10,7 +10,7 @@ from kconsumer._core.managers.committed_request_manager cimport CommittedRequest
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.network cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_commit cimport OffsetCommitRequest, OffsetCommitResponse
 from kconsumer._core.protocol.types cimport Uuid

@@ -79,7 +79,7 @@ from kconsumer._core.managers.commit_context cimport (
     is_final,
     is_lost_request,
 )
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.network cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_commit cimport (
     OffsetCommitRequest,

@@ -2,8 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.network.network cimport ResponseHandler
-from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.network cimport NetworkClientDelegate, ResponseHandler
 from kconsumer._core.network.request cimport Response
 
 

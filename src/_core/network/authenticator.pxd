@@ -1,17 +1,4 @@
 # Declares Authenticator, a Connector whose connections authenticate before they are ready. thread: N.
-from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint8_t, uint64_t
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.connection cimport Connection, InFlight
-from kconsumer._core.network.connector cimport Connector
-from kconsumer._core.network.sasl_session cimport (
-    SaslCredentials,
-    SaslOutcome,
-    SaslSession,
-    SaslStage,
-    SaslWorker,
-    Secret,
-)
-from kconsumer._core.protocol.wire cimport Reader
 
 
 cdef class Authenticator(Connector):

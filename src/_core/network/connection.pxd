@@ -1,12 +1,4 @@
 # Declares network/connection.hpp for Cython, and the functions that receive and send its bytes. thread: N.
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
-from kconsumer._core.network.socket cimport SocketAddress
-from kconsumer._core.network.transport cimport Transport
-from kconsumer._core.protocol.api_versions cimport ApiVersionTable
-from kconsumer._core.protocol.wire cimport Writer
-from kconsumer._core.records.columns cimport Block, BlockPool
 
 
 cdef extern from "network/connection.hpp" namespace "kc" nogil:

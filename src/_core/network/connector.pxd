@@ -1,15 +1,4 @@
 # Declares Connector, which opens, negotiates and closes connections, and writes to them. thread: N.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
-from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.connection cimport Connection, InFlight, Node, OpenDescriptors
-from kconsumer._core.network.network cimport Completion, Network, NodeLoss
-from kconsumer._core.network.request cimport NetworkConfig, Request
-from kconsumer._core.network.resolver cimport Resolver
-from kconsumer._core.network.selector cimport Selector
-from kconsumer._core.protocol.wire cimport Reader, Writer
-from kconsumer._core.records.columns cimport BlockPool
 
 
 cdef class Connector(Network):

@@ -1,94 +1,51 @@
-"""Owns: Network and ResponseHandler, the abstract classes on both sides of NetworkClientDelegate.
+"""Owns: the layer `network`: connections to brokers, with TLS and SASL, and the requests on them.
 
-thread: N (Network.wakeup: any). Never: does I/O.
+thread: N; each file names the exceptions. Never: knows a group, a partition or a record.
+
+The files are one extension module, in the order of their dependence. Its imports are all here.
 """
 cimport cython
-from libc.stdint cimport INT64_MAX
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cython.operator cimport dereference as deref, preincrement as inc
+from libc.errno cimport EINPROGRESS
+from libc.stdint cimport INT64_MAX, uint32_t
+from posix.unistd cimport close as close_descriptor
 
+from kconsumer._core.base.base cimport monotonic_us
+from kconsumer._core.base.leak cimport leak
+from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_GENERIC, DBG_PROTOCOL, DBG_SECURITY
+from kconsumer._core.base.secret cimport put_secret
+from kconsumer._core.base.status cimport (
+    ERR_AUTHENTICATION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_INVALID_ARG, ERR_RESOLVE, ERR_SSL,
+    ERR_TIMED_OUT, ERR_TRANSPORT, ERR_UNKNOWN_BROKER, ERR_UNSUPPORTED_FEATURE,
+)
+from kconsumer._core.network.api_exchange cimport (
+    API_VERSIONS_FIRST_TRY, api_versions_header_version, fill_api_versions_request,
+)
+from kconsumer._core.network.request cimport ANY_NODE, CHANNEL_CONTROL, CHANNEL_FETCH, CHANNEL_JOIN, RequestBody
+from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
+from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
+from kconsumer._core.network.socket cimport describe, error_text, finish_connect, last_error, open_socket, start_connect
+from kconsumer._core.network.tls_client cimport TlsClient, TlsClientPtr, tls_of
+from kconsumer._core.network.transport cimport (
+    HANDSHAKE_DONE, HANDSHAKE_FAILED, HANDSHAKE_WANTS_WRITE, IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, HandshakeState,
+    IoResult, PlaintextTransport, kReadWantsWrite, kWriteWantsRead,
+)
+from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, API_SASL_AUTHENTICATE, API_SASL_HANDSHAKE, api_name
+from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
+from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
+from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
+from kconsumer._core.protocol.messages.sasl_authenticate cimport (
+    SaslAuthenticateRequest_max_version, SaslAuthenticateRequest_min_version, SaslAuthenticateResponse,
+)
+from kconsumer._core.protocol.messages.sasl_handshake cimport (
+    SaslHandshakeRequest, SaslHandshakeRequest_max_version, SaslHandshakeRequest_min_version, SaslHandshakeResponse,
+)
 
-@cython.no_gc
-cdef class ResponseHandler:
-    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        pass
-
-
-@cython.no_gc
-cdef class Network:
-    cdef Readiness ready(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
-        return NODE_UNKNOWN
-
-    cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
-        pass
-
-    cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
-        return False
-
-    cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
-        return -1
-
-    cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
-        pass
-
-    cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
-                                int32_t high) noexcept nogil:
-        return -1
-
-    cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
-        return INT64_MAX
-
-    cdef void wakeup(self) noexcept nogil:
-        pass
-
-    cdef void close_all(self) noexcept nogil:
-        pass
-
-    cdef bint quiet(self) noexcept nogil:
-        return True
-
-    cdef bint encrypted(self) noexcept nogil:
-        return False
-
-    cdef int32_t in_flight(self) noexcept nogil:
-        return 0
-
-    cdef string node_name(self, int32_t node_id) noexcept nogil:
-        return string()
-
-    cdef bint any_connected(self) noexcept nogil:
-        return False
-
-    cdef bint names_pending(self) noexcept nogil:
-        return False
-
-    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
-        pass
-
-    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
-        return False
-
-    cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
-        pass
-
-    cdef bint refusal(self, Status* out) noexcept nogil:
-        return False
-
-    cdef bint take_token_request(self, int64_t now_ms) noexcept nogil:
-        return False
+include "network_interface.pxi"
+include "connection.pxi"
+include "connector.pxi"
+include "authenticator.pxi"
+include "network_client.pxi"
+include "network_client_delegate.pxi"
+include "tls.pxi"

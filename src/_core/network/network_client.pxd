@@ -1,12 +1,4 @@
 # Declares NetworkClient, the Network with sockets: the broker list, readiness, requests in flight. thread: N.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, vector
-from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.network.authenticator cimport Authenticator
-from kconsumer._core.network.connection cimport Connection, Node
-from kconsumer._core.network.request cimport NetworkConfig, NodeAddress
-from kconsumer._core.network.selector cimport SelectorEvent
-from kconsumer._core.records.columns cimport BlockPool
 
 
 cdef class NetworkClient(Authenticator):

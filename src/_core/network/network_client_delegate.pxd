@@ -1,9 +1,4 @@
 # Declares NetworkClientDelegate, the queue of unsent requests between managers and a Network. thread: N.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.network cimport Completion, Network
-from kconsumer._core.network.request cimport Channel, Request
 
 
 cdef class NetworkClientDelegate:

@@ -1,9 +1,4 @@
 # Declares network/sasl_session.hpp, sasl_mechanism.hpp, sasl_worker.hpp and sasl_credentials.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport atomic, int16_t, int32_t, int64_t, pair, string, uint8_t, uint64_t, vector
-from kconsumer._core.base.secret cimport Secret
-from kconsumer._core.network.connection cimport Connection
-from kconsumer._core.network.security cimport SaslCredentialsPtr
-from kconsumer._core.network.selector cimport Selector
 
 
 cdef extern from "network/sasl_mechanism.hpp" namespace "kc" nogil:

@@ -5,15 +5,6 @@ thread: N. Never: touches a socket, interprets a request, keeps a request after 
 A handler may add() requests while it handles a response. They are sent before the next handler's call, so that the next
 Fetch is already sent when the handler reads the last response.
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.status cimport ERR_TIMED_OUT, ERR_UNKNOWN_BROKER
-from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN, Readiness, ResponseHandler
-from kconsumer._core.network.request cimport ANY_NODE, CHANNEL_CONTROL
-from kconsumer._core.network.socket cimport describe
-from kconsumer._core.protocol.api_keys cimport api_name
-from kconsumer._core.records.columns cimport BlockPool
 
 
 @cython.no_gc

@@ -2,12 +2,6 @@
 
 thread: A (N uses the client). Never: is loaded by a consumer without TLS, keeps a Python object, knows a default.
 """
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-
-from kconsumer._core.base.cpp cimport string
-from kconsumer._core.base.secret cimport Secret, put_secret
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.tls_client cimport TlsClientPtr
 
 
 cdef extern from "network/openssl_client.hpp" namespace "kc" nogil:

@@ -3,11 +3,6 @@
 thread: N. Never: opens or closes a socket, interprets a frame, allocates the claimed size of a frame before its bytes
 arrive.
 """
-from libc.stdint cimport uint32_t
-
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_SSL, ERR_TRANSPORT
-from kconsumer._core.network.socket cimport describe, error_text
-from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, IoResult
 
 
 # The memory for a response before any of its bytes arrive, in addition to the expected bytes of the request.

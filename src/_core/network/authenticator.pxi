@@ -7,47 +7,7 @@ SaslHandshake names the mechanism. Its messages are then sent in SaslAuthenticat
 connection authenticates after ApiVersions, before its first request, and again (KIP-368) shortly before its session
 ends. The re-authentication starts after the responses to the requests in flight; new requests wait in the queue.
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.log cimport DBG_PROTOCOL, DBG_SECURITY
-from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_TRANSPORT, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.network.connection cimport CONN_SASL
-from kconsumer._core.network.sasl_session cimport (
-    SASL_AWAITS_ANSWER,
-    SASL_AWAITS_STEP,
-    SASL_AWAITS_TOKEN,
-    SASL_BARE_TOKENS,
-    SASL_DONE,
-    SASL_IDLE,
-    SASL_MAX_CHALLENGE,
-    SASL_MAX_ROUNDS,
-    SASL_SEND,
-    SaslMechanism,
-    SaslStepPtr,
-    credentials_of,
-    listed,
-    make_step,
-    quoted_words,
-    session_of,
-    start_session,
-    wipe_written,
-    write_token,
-)
-from kconsumer._core.network.socket cimport describe, error_text
-from kconsumer._core.protocol.api_keys cimport API_SASL_AUTHENTICATE, API_SASL_HANDSHAKE, api_name
-from kconsumer._core.protocol.frame cimport encode_frame
-from kconsumer._core.protocol.messages.sasl_authenticate cimport (
-    SaslAuthenticateRequest_max_version,
-    SaslAuthenticateRequest_min_version,
-    SaslAuthenticateResponse,
-)
-from kconsumer._core.protocol.messages.sasl_handshake cimport (
-    SaslHandshakeRequest,
-    SaslHandshakeRequest_max_version,
-    SaslHandshakeRequest_min_version,
-    SaslHandshakeResponse,
-)
 
 cdef enum:
     UNSUPPORTED_SASL_MECHANISM = 33

@@ -5,46 +5,6 @@ thread: N. Never: chooses a node or a request, reads, knows the broker list.
 A connection attempt tries its addresses one after the other, without a pause. After the last address it has failed, and
 the next attempt may start after the back-off. All states end in lose().
 """
-cimport cython
-from libc.errno cimport EINPROGRESS
-from libc.stdint cimport INT64_MAX
-from posix.unistd cimport close as close_descriptor
-
-from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_GENERIC, DBG_PROTOCOL, DBG_SECURITY
-from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_SSL, ERR_TRANSPORT
-from kconsumer._core.network.api_exchange cimport (
-    API_VERSIONS_FIRST_TRY,
-    api_versions_header_version,
-    fill_api_versions_request,
-)
-from kconsumer._core.network.connection cimport (
-    CONN_API_VERSIONS,
-    CONN_CONNECTING,
-    CONN_DOWN,
-    CONN_HANDSHAKE,
-    CONN_READY,
-    CONN_RESOLVING,
-    IO_BROKEN,
-    flush,
-)
-from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
-from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
-from kconsumer._core.network.request cimport CHANNEL_FETCH
-from kconsumer._core.network.socket cimport describe, error_text, last_error, open_socket, start_connect
-from kconsumer._core.network.transport cimport (
-    HANDSHAKE_DONE,
-    HANDSHAKE_FAILED,
-    HANDSHAKE_WANTS_WRITE,
-    HandshakeState,
-    PlaintextTransport,
-    kReadWantsWrite,
-    kWriteWantsRead,
-)
-from kconsumer._core.network.tls_client cimport TlsClient, tls_of
-from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
-from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
-from kconsumer._core.protocol.frame cimport encode_frame
-from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 
 # The time for which an identical connection failure is not reported again.
