@@ -41,14 +41,12 @@ from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartit
 from kconsumer._core.managers.assignors cimport (
     AssignorKind, GroupAssignment, assign as core_assign, assignor_name, find_assignor, supports_cooperative,
 )
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
+from kconsumer._core.managers.managers cimport CommitRequestManager, CoordinatorRequestManager, RequestManager
 from kconsumer._core.managers.consumer_protocol cimport (
     assignor_user_data, decode_assignment as core_decode_assignment, decode_subscription as core_decode_subscription,
     encode_assignment as core_encode_assignment, encode_subscription as core_encode_subscription,
     read_cooperative_user_data as core_read_cooperative, read_sticky_user_data as core_read_sticky,
 )
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.network.network cimport (
     NODE_BUSY, NODE_READY, NODE_UNKNOWN, SASL_DONE, SASL_SEND, Completion, Network, NetworkClient,

@@ -259,7 +259,7 @@ in_child(child, {ends})
 STOPPED_FIRST = """
 from tests.core.inside import network_thread_of, stop_asked
 from tests.core.inside import mark_end
-from kconsumer._core.managers.request_manager import RequestManager
+from kconsumer._core.managers.managers import RequestManager
 stopped = []
 
 

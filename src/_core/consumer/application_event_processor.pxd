@@ -1,11 +1,9 @@
 # ApplicationEventProcessor: one branch for each kind of application event. thread: N.
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
-from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
+from kconsumer._core.managers.managers cimport (
+    ApplicationAssignors, CommitRequestManager, MembershipManager, MetadataRequestManager, OffsetsRequestManager,
+)
 
 
 cdef class ApplicationEventProcessor:

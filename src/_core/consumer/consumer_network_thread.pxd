@@ -7,13 +7,10 @@ from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.fetch_sender cimport FetchSender
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.managers cimport (
+    CommitRequestManager, CoordinatorRequestManager, FetchSender, MembershipManager, MetadataRequestManager,
+    OffsetsRequestManager, RequestManager,
+)
 from kconsumer._core.network.network cimport NetworkClientDelegate
 from kconsumer._core.state.fetch_config cimport FetchCounters
 

@@ -8,10 +8,7 @@ from kconsumer._core.consumer.fetch_handler cimport FetchHandler
 from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.fetch_errors cimport FetchErrors
-from kconsumer._core.managers.fetch_sender cimport FetchSender
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
+from kconsumer._core.managers.managers cimport FetchErrors, FetchSender, MetadataRequestManager, OffsetsRequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.network cimport Network, NetworkClientDelegate
 from kconsumer._core.records.columns cimport BlockPool

@@ -8,7 +8,7 @@ from kconsumer._core.consumer.decode_gate cimport DecodeGate
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
 from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.fetch_sender cimport FetchSender
+from kconsumer._core.managers.managers cimport FetchSender
 from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.records.columns cimport BlockPool, Columns
 from kconsumer._core.records.records cimport InflateAhead

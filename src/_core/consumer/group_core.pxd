@@ -4,10 +4,9 @@ from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.background_event cimport AssignorCallHold, BackgroundEvent
 from kconsumer._core.events.rebalance_event cimport RebalanceEvent
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.managers cimport (
+    CommitRequestManager, CoordinatorRequestManager, MembershipManager, RequestManager,
+)
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 from kconsumer._core.state.partition_state cimport PartitionState

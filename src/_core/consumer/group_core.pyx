@@ -46,8 +46,7 @@ from kconsumer._core.events.topic_partition cimport (
     partitions_without,
     sort_names,
 )
-from kconsumer._core.managers.classic_group_manager cimport ClassicGroupManager
-from kconsumer._core.managers.consumer_heartbeat_manager cimport ConsumerHeartbeatManager
+from kconsumer._core.managers.managers cimport ClassicGroupManager, ConsumerHeartbeatManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 
 import threading

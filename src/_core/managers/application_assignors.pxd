@@ -1,9 +1,4 @@
 # ApplicationAssignors: calls of the application's own assignors, and their results. thread: N.
-from kconsumer._core.base.cpp cimport uint64_t
-from kconsumer._core.events.application_event cimport AssignorAnswerEvent
-from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.state.group cimport GroupShared
 
 
 cdef enum CallState:

@@ -1,24 +1,4 @@
 # ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat and LeaveGroup of the classic protocol. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.events.assignor_call cimport TopicPartitions
-from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.group_leader cimport GroupLeader
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.orphan_check cimport OrphanCheck
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.request cimport BodyOf, Channel, Request, RequestBody, Response
-from kconsumer._core.protocol.messages.join_group cimport JoinGroupRequest, JoinGroupResponse
-from kconsumer._core.protocol.messages.sync_group cimport (
-    SyncGroupRequest_SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
-from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.group cimport GroupConfig, GroupShared
 
 
 cdef enum JoinPhase:

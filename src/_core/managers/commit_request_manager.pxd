@@ -1,21 +1,4 @@
 # CommitRequestManager: OffsetCommit, and the interval's commits. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, map, string, uint64_t, uint8_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
-from kconsumer._core.events.background_event cimport BackgroundEventQueue, MergedCommitsHold
-from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.managers.commit_context cimport CommitPlace, QueuedCommit, SentCommit, SentOffset
-from kconsumer._core.managers.commit_merging cimport CommitMerging
-from kconsumer._core.managers.committed_request_manager cimport CommittedRequestManager
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.network cimport NetworkClientDelegate
-from kconsumer._core.network.request cimport BodyOf, Request, Response
-from kconsumer._core.protocol.messages.offset_commit cimport OffsetCommitRequest, OffsetCommitResponse
-from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 
 
 cdef class CommitRequestManager(RequestManager):

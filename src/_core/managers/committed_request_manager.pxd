@@ -1,21 +1,4 @@
 # CommittedRequestManager: OffsetFetch. thread: N. CommitRequestManager owns, connects and polls it.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint8_t, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport FetchCommittedEvent
-from kconsumer._core.managers.commit_context cimport AskedCommitted, QueuedQuestion, SentFetch
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
-from kconsumer._core.network.request cimport BodyOf, Request, Response
-from kconsumer._core.protocol.messages.offset_fetch cimport (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponse_OffsetFetchResponseGroup,
-)
-from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.group cimport GroupConfig, Membership
-from kconsumer._core.state.partition_state cimport PartitionState
 
 
 # The answer for one partition, in any version of the response.

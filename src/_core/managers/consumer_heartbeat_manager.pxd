@@ -1,21 +1,4 @@
 # ConsumerHeartbeatManager: this member under group.protocol=consumer (ConsumerGroupHeartbeat, KIP-848). thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.request cimport Channel, Request, RequestBody, Response
-from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 
 
 cdef class ConsumerHeartbeatManager(RequestManager):

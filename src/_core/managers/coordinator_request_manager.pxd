@@ -1,12 +1,4 @@
 # CoordinatorRequestManager: finds the broker that coordinates the group. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.request cimport Request, Response
-from kconsumer._core.protocol.messages.find_coordinator cimport FindCoordinatorResponse_Coordinator
-from kconsumer._core.state.group cimport GroupConfig
-from kconsumer._core.state.metadata cimport ClusterCache
 
 
 cdef class CoordinatorRequestManager(RequestManager):

@@ -1,14 +1,4 @@
 # FetchErrors: handles partitions whose Fetch failed or whose batch cannot be read. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.fetch_session cimport BatchFailure
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.network.network cimport NetworkClientDelegate
-from kconsumer._core.protocol.messages.fetch cimport FetchResponse, FetchResponse_PartitionData
-from kconsumer._core.state.fetch_config cimport FetchCounters
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
 
 
 cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:

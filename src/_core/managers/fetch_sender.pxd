@@ -1,23 +1,4 @@
 # FetchSender: fetches partitions from their brokers, in incremental fetch sessions. thread: N.
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.fetch_errors cimport FetchErrors
-from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, SessionPartition
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
-from kconsumer._core.network.network cimport Readiness
-from kconsumer._core.network.request cimport BodyOf, Channel, Request, Response
-from kconsumer._core.protocol.messages.fetch cimport (
-    FetchRequest,
-    FetchResponse,
-    FetchResponse_FetchableTopicResponse,
-    FetchResponse_PartitionData,
-)
-from kconsumer._core.records.columns cimport BlockPool
-from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef class FetchSender(RequestManager):

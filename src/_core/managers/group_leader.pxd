@@ -1,14 +1,4 @@
 # GroupLeader: the extra work of the leader of a classic group: the assignment. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.assignor_call cimport GroupMember, TopicInput, TopicPartitions
-from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
-from kconsumer._core.managers.assignors cimport AssignorKind
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.protocol.messages.join_group cimport JoinGroupResponse
-from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest_SyncGroupRequestAssignment
-from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.state.state cimport FetchPositions
 
 
 cdef class GroupLeader:

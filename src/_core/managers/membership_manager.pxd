@@ -1,25 +1,6 @@
 # MembershipManager: the member's state and the reconciliation of its partitions with its target, for both protocols.
 # thread: N. It sends nothing: the manager of the protocol (classic, consumer) is polled every turn, reads `state`,
 # sends the requests and calls back.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport (
-    AckRebalanceEvent,
-    LeaveCallbackEvent,
-    LeaveGroupEvent,
-    SubscribeEvent,
-)
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
-from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.topic_patterns cimport TopicPatterns
-from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.state.state cimport FetchPositions, TakeAway
-from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
-from kconsumer._core.state.member_state cimport MemberState
-from kconsumer._core.state.ownership cimport Ownership
 
 
 cdef class MembershipManager:

@@ -1,19 +1,4 @@
 # Updates FetchPositions.cluster and answers list_topics. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, uint64_t, unordered_map, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.application_event cimport TopicMetadataEvent
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.network cimport NodeLoss
-from kconsumer._core.network.request cimport BodyOf, Request, Response
-from kconsumer._core.protocol.messages.metadata cimport (
-    MetadataRequest,
-    MetadataResponse,
-    MetadataResponse_MetadataResponseTopic,
-)
-from kconsumer._core.protocol.types cimport Uuid
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.metadata cimport TopicEntry
 
 
 cdef class MetadataRequestManager(RequestManager):

@@ -1,23 +1,4 @@
 # ListOffsets and OffsetForLeaderEpoch: resets, validations, and questions of the application. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
-from kconsumer._core.events.application_event cimport ListOffsetsEvent
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.request cimport BodyOf, Request, RequestBody, Response
-from kconsumer._core.protocol.messages.list_offsets cimport (
-    ListOffsetsRequest,
-    ListOffsetsResponse_ListOffsetsPartitionResponse,
-)
-from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse_EpochEndOffset,
-)
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:

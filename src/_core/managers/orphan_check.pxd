@@ -1,15 +1,4 @@
 # OrphanCheck: whether a static member that takes the place of its former life must begin a rebalance. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.membership_manager cimport MembershipManager
-from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.network.request cimport Request, Response
-from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsResponse_DescribedGroup
-from kconsumer._core.state.group cimport GroupConfig
-from kconsumer._core.state.metadata cimport ClusterCache
-from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 
 
 cdef extern from "managers/group_owners.hpp" namespace "kc" nogil:

@@ -1,9 +1,4 @@
 # RequestManager: the base of all managers that send requests to brokers. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.network.network cimport NetworkClientDelegate, ResponseHandler
-from kconsumer._core.network.request cimport Response
 
 
 cdef class RequestManager(ResponseHandler):

@@ -9,38 +9,9 @@ Errors of a FindCoordinator response:
   GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: waiting requests fail with it, and
                                                   error_cb is called once; asked again at the next need
 """
-cimport cython
-from cython.operator cimport dereference
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    NOT_COORDINATOR,
-    REQUEST_TIMED_OUT,
-    UNKNOWN_SERVER_ERROR,
-)
-from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.managers.broker_reason cimport coordinator_reason
-from kconsumer._core.network.request cimport (
-    ANY_NODE,
-    CHANNEL_CONTROL,
-    BodyOf,
-    NodeAddress,
-    Request,
-    Response,
-)
-from kconsumer._core.protocol.messages.find_coordinator cimport (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    FindCoordinatorResponse_Coordinator,
-)
-from kconsumer._core.protocol.wire cimport Reader
 
 
-cdef bint is_retriable(int32_t code) noexcept nogil:
+cdef bint is_retriable_lookup(int32_t code) noexcept nogil:
     return (code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>COORDINATOR_LOAD_IN_PROGRESS
             or code == <int>NOT_COORDINATOR or code == <int>UNKNOWN_SERVER_ERROR or code == <int>REQUEST_TIMED_OUT)
 
@@ -128,7 +99,7 @@ cdef class CoordinatorRequestManager(RequestManager):
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s: no coordinator: error %d",
                                       self.config.group_id.c_str(), <int>found.error_code)
-            if found.error_code != 0 and not is_retriable(found.error_code):
+            if found.error_code != 0 and not is_retriable_lookup(found.error_code):
                 if not found.error_message.is_null:
                     said = found.error_message.value
                 self._fail(Status(found.error_code, coordinator_reason(found.error_code, self.config.group_id, said)))

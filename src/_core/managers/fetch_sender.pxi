@@ -12,42 +12,7 @@ Errors of a Fetch response as a whole:
   and any failed request or unreadable response: the session starts again with a full request
 FetchErrors handles the errors of one partition.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.error_codes cimport FETCH_SESSION_ID_NOT_FOUND
-from kconsumer._core.base.log cimport DBG_FETCH
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.events.background_event cimport (
-    BACKGROUND_ERROR,
-    BACKGROUND_THROTTLE,
-    BackgroundEvent,
-)
-from kconsumer._core.managers.fetch_request cimport name_forgotten, name_partitions
-from kconsumer._core.managers.fetch_session cimport (
-    FETCHED_END_OF_PARTITION,
-    FETCHED_ERROR,
-    FETCHED_RECORDS,
-    MOST_FETCHED_BYTES,
-    FetchedExtent,
-    ForgottenPartition,
-    SessionTopic,
-    fetched_extent,
-)
-from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN
-from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf
-from kconsumer._core.protocol.messages.fetch cimport (
-    FetchRequest,
-    FetchRequest_api_key,
-    FetchRequest_max_version,
-    FetchRequest_min_version,
-    FetchResponse_FetchableTopicResponse,
-)
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.records.records cimport AbortedTransaction
-from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, Watermarks
 
 cdef enum:
     KIND_FETCH = 1

@@ -3,9 +3,6 @@
 thread: N. Never: waits for an answer, which may come minutes later or not at all; knows the purpose of a call
 (GroupLeader calls for an assignment, ClassicGroupManager for the user data of subscriptions).
 """
-cimport cython
-
-from kconsumer._core.events.background_event cimport BACKGROUND_ASSIGNOR, BackgroundEvent
 
 
 @cython.no_gc

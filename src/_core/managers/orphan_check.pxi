@@ -17,21 +17,6 @@ then again, with backoff. COORDINATOR_LOAD_IN_PROGRESS: again, with backoff. A g
 heartbeat.interval.ms, unless the rebalance has begun another generation. Any other error, or a broker without
 DescribeGroups: the check ends, with a log line.
 """
-cimport cython
-from cython.operator cimport dereference
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    NOT_COORDINATOR,
-)
-from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.managers.classic_group_names cimport classic_error
-from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf
-from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsRequest, DescribeGroupsResponse
-from kconsumer._core.protocol.wire cimport Reader
 
 
 @cython.no_gc

@@ -11,49 +11,6 @@ The application answers every RebalanceEvent with an ACK that carries its id, ex
 ASSIGN of nothing. At most one ACK is outstanding. Exception: a LOST may follow a REVOKE or ASSIGN that the application
 is running at that moment. An event that it has not begun is withdrawn first.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport to_string, uint32_t
-from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
-from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
-from kconsumer._core.base.status cimport (
-    ERR_DESTROY,
-    ERR_FATAL,
-    ERR_MAX_POLL_EXCEEDED,
-    ERR_TIMED_OUT,
-)
-from kconsumer._core.events.background_event cimport ATTENTION_CONTROL, BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.events.rebalance_event cimport (
-    REBALANCE_ASSIGN,
-    REBALANCE_ERROR,
-    REBALANCE_GIVEN_UP,
-    REBALANCE_LOST,
-    REBALANCE_REVOKE,
-    RebalanceEvent,
-)
-from kconsumer._core.events.topic_partition cimport contains_name, holds_partition
-from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
-from kconsumer._core.managers.broker_reason cimport topic_reason
-from kconsumer._core.state.member_state cimport (
-    MEMBER_ASSIGNING_PARTITIONS,
-    MEMBER_FATAL,
-    MEMBER_FENCED,
-    MEMBER_JOINING,
-    MEMBER_LEAVING,
-    MEMBER_PARTITION_REVOKED,
-    MEMBER_PREPARE_REVOCATION,
-    MEMBER_REVOKING_PARTITION,
-    MEMBER_STABLE,
-    MEMBER_STALE,
-    MEMBER_UNSUBSCRIBED,
-    member_may,
-    member_state_name,
-)
-from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.state cimport TAKE_FREE, TAKE_LATE, TAKE_LOST, TakeAway
 
 
 cdef extern from * nogil:

@@ -5,31 +5,11 @@ longer match the assignment.
 thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp
 does), blocks for the application (it polls for the answer).
 """
-cimport cython
-
-from kconsumer._core.base.cpp cimport uint8_t, uint32_t
-from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
-from kconsumer._core.base.status cimport ERR_BAD_MSG
-from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.managers.application_assignors cimport (
-    CALL_ANSWERED,
-    CALL_ASKED,
-    CALL_FAILED,
-    CALL_NONE,
-)
-from kconsumer._core.managers.assignors cimport GroupAssignment, find_assignor
-from kconsumer._core.managers.assignors cimport assign as assign_partitions
-from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
-from kconsumer._core.state.metadata cimport ClusterCache, TopicEntry
 
 
 cdef extern from * nogil:
     """
     #include <algorithm>
-    static inline void kc_sort_unique_names(std::vector<std::string>& v) {
-      std::sort(v.begin(), v.end());
-      v.erase(std::unique(v.begin(), v.end()), v.end());
-    }
     static inline bool kc_offers(const std::vector<std::string>& names, const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     }
@@ -87,7 +67,6 @@ cdef extern from * nogil:
     void racks_of "kc_racks_of"(ClusterCache& cluster, const string& topic, vector[vector[string]]& out)
     bint offers "kc_offers"(const vector[string]& names, const string& name)
     uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
-    void sort_unique "kc_sort_unique_names"(vector[string]& v)
 
 
 cdef extern from "base/log.hpp" namespace "kc" nogil:

@@ -3,8 +3,6 @@
 thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
 
 
 @cython.no_gc

@@ -14,49 +14,13 @@ Errors of the group or of a partition of an OffsetFetch response:
                                   with it; a position is asked for again, and the application gets the error once
 All with backoff; committed() until its deadline.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    GROUP_ID_NOT_FOUND,
-    NOT_COORDINATOR,
-    REQUEST_TIMED_OUT,
-    STALE_MEMBER_EPOCH,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_ID,
-    UNSTABLE_OFFSET_COMMIT,
-)
-from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER, DBG_TOPIC
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_DESTROY, ERR_TIMED_OUT, Status
-from kconsumer._core.events.topic_partition cimport PartitionOffset
-from kconsumer._core.managers.commit_context cimport BY_NAME_VERSION, NAMES_MS, is_lost_request
-from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
-from kconsumer._core.protocol.messages.offset_fetch cimport (
-    OffsetFetchRequest,
-    OffsetFetchRequest_OffsetFetchRequestGroup,
-    OffsetFetchRequest_OffsetFetchRequestTopic,
-    OffsetFetchRequest_OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponse_OffsetFetchResponseGroup,
-)
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_AWAIT_COMMITTED,
-    OFFSET_INVALID,
-    PartitionState,
-    partition_key,
-)
 
 cdef enum:
     GROUPS_VERSION = 8           # the first version that asks for groups
 
 
-cdef bint is_retriable(int32_t code) noexcept nogil:
+cdef bint is_retriable_committed(int32_t code) noexcept nogil:
     """Whether to ask again without a report. Local codes: a request without an answer."""
     return (is_lost_request(code) or code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
             or code == <int>REQUEST_TIMED_OUT or code == <int>COORDINATOR_LOAD_IN_PROGRESS
@@ -297,7 +261,7 @@ cdef class CommittedRequestManager(RequestManager):
                              group.topics[t].partitions[i].metadata.value, node_id, now_ms)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        if is_retriable(status.code):
+        if is_retriable_committed(status.code):
             self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
         self._end(request.cookie, status, -1, now_ms)
 
@@ -310,7 +274,7 @@ cdef class CommittedRequestManager(RequestManager):
             return
         if answer.error != 0:
             self._note_error(answer.error, node_id, now_ms)
-            if is_retriable(answer.error):
+            if is_retriable_committed(answer.error):
                 # Not answered: _end() asks again.
                 if sent.question != 0 and self.questions.count(sent.question):
                     self.questions[sent.question].last_error = answer.error
@@ -334,7 +298,7 @@ cdef class CommittedRequestManager(RequestManager):
     cdef void _answer_position(self, AskedCommitted* asked, const CommittedAnswer& answer,
                                int64_t now_ms) noexcept nogil:
         cdef PartitionState* p = asked.partition
-        if not still_waits(asked):
+        if not position_waits(asked):
             return
         if answer.error != 0:
             self._retry_position(asked, now_ms)
@@ -365,7 +329,7 @@ cdef class CommittedRequestManager(RequestManager):
         if it == self.sent.end():
             return
         cdef SentFetch* sent = &dereference(it).second
-        cdef bint final = code != 0 and not is_retriable(code) and not (
+        cdef bint final = code != 0 and not is_retriable_committed(code) and not (
             code == <int>GROUP_ID_NOT_FOUND and sent.as_member)
         if code != 0:
             self._note_error(code, node_id, now_ms)
@@ -374,7 +338,7 @@ cdef class CommittedRequestManager(RequestManager):
         else:
             for i in range(sent.asked.size()):
                 asked = &sent.asked[i]
-                if asked.answered or not still_waits(asked):
+                if asked.answered or not position_waits(asked):
                     continue
                 self._retry_position(asked, now_ms)
                 if final and not reported:
@@ -481,7 +445,7 @@ cdef bint waits(PartitionState* p) noexcept nogil:
     return p.tracked and p.state == FETCH_AWAIT_COMMITTED
 
 
-cdef bint still_waits(AskedCommitted* asked) noexcept nogil:
+cdef bint position_waits(AskedCommitted* asked) noexcept nogil:
     """Whether the position that asked still needs an answer."""
     return asked.partition != NULL and waits(asked.partition) and (
         asked.partition.adopted_epoch == asked.position_epoch)

@@ -14,32 +14,7 @@ A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memo
 backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. With a right
 CRC it stops immediately: every replica has the same bytes. A stopped partition is logged each minute until a seek.
 """
-cimport cython
-from cython.operator cimport dereference
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport string, to_string
-from kconsumer._core.base.error_codes cimport (
-    CORRUPT_MESSAGE,
-    FENCED_LEADER_EPOCH,
-    INCONSISTENT_TOPIC_ID,
-    KAFKA_STORAGE_ERROR,
-    LEADER_NOT_AVAILABLE,
-    NOT_LEADER_OR_FOLLOWER,
-    OFFSET_NOT_AVAILABLE,
-    OFFSET_OUT_OF_RANGE,
-    REPLICA_NOT_AVAILABLE,
-    UNKNOWN_LEADER_EPOCH,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
-from kconsumer._core.base.log cimport DBG_FETCH
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.broker_reason cimport fetch_reason
-from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.state.metadata cimport PartitionEntry, Replicas
-from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, FETCH_AWAIT_VALIDATION, FETCH_STOPPED, BadBatch
 
 cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
     string bad_batch_text(const BatchFailure& failure)

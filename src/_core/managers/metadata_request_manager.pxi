@@ -12,49 +12,7 @@ broker with a negative id or a topic with a NUL in its name, is reported once an
 if there is one. "reported": to the application.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport (
-    LEADER_NOT_AVAILABLE,
-    REBOOTSTRAP_REQUIRED,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
-from kconsumer._core.base.log cimport DBG_GENERIC, DBG_METADATA, DBG_TOPIC
-from kconsumer._core.base.status cimport (
-    ERR_ALL_BROKERS_DOWN,
-    ERR_BAD_MSG,
-    ERR_DESTROY,
-    ERR_TIMED_OUT,
-    ERR_UNSUPPORTED_FEATURE,
-)
-from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.managers.broker_reason cimport topic_reason, unreachable_reason
-from kconsumer._core.network.request cimport (
-    ANY_NODE,
-    CHANNEL_CONTROL,
-    BodyOf,
-    NodeAddress,
-    Request,
-    Response,
-)
-from kconsumer._core.protocol.messages.metadata cimport (
-    MetadataRequest,
-    MetadataRequest_MetadataRequestTopic,
-    MetadataResponse_MetadataResponseTopic,
-)
-from kconsumer._core.protocol.types cimport MAX_PARTITIONS
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_AWAIT_COMMITTED,
-    FETCH_AWAIT_RESET,
-    OFFSET_INVALID,
-    PartitionState,
-)
 
 cdef extern from * nogil:
     """

@@ -30,71 +30,13 @@ generation) for Heartbeat. Errors, handled as in the Java client (AbstractCoordi
 "report": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": the member
 gives up its generation (and member id), and loses its partitions.
 """
-cimport cython
-from cython.operator cimport dereference
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport uint8_t
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL,
-    MEMBER_ID_REQUIRED,
-    NOT_COORDINATOR,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
-    UNSUPPORTED_VERSION,
-)
-from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_INTR, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.events.assignor_call cimport AssignorCall, GroupMember
-from kconsumer._core.managers.application_assignors cimport CALL_ANSWERED, CALL_FAILED, CALL_NONE
-from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
-from kconsumer._core.managers.classic_group_names cimport ASSIGNOR_RAISED, classic_error, flatten, group_by_topic
-from kconsumer._core.managers.consumer_protocol cimport (
-    assignor_user_data,
-    decode_assignment,
-    encode_subscription,
-)
-from kconsumer._core.managers.orphan_check cimport CHECK_FOUND
-from kconsumer._core.network.request cimport (
-    CHANNEL_COORDINATOR,
-    CHANNEL_JOIN,
-    BodyOf,
-    Channel,
-    Request,
-    Response,
-)
-from kconsumer._core.protocol.messages.heartbeat cimport HeartbeatRequest, HeartbeatResponse
-from kconsumer._core.protocol.messages.join_group cimport (
-    JoinGroupRequest,
-    JoinGroupRequest_JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from kconsumer._core.protocol.messages.leave_group cimport (
-    LeaveGroupRequest,
-    LeaveGroupRequest_MemberIdentity,
-    LeaveGroupResponse,
-)
-from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.member_state cimport (
-    MEMBER_FATAL,
-    MEMBER_FENCED,
-    MEMBER_JOINING,
-    MEMBER_LEAVING,
-    MEMBER_STABLE,
-    MEMBER_STALE,
-    MEMBER_UNSUBSCRIBED,
-)
 
 cdef enum:
     KIND_JOIN = 1
     KIND_SYNC = 2
-    KIND_HEARTBEAT = 3
-    KIND_LEAVE = 4
+    KIND_CLASSIC_HEARTBEAT = 3
+    KIND_CLASSIC_LEAVE = 4
     JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as in the Java client
     STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
     STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
@@ -361,16 +303,16 @@ cdef class ClassicGroupManager(RequestManager):
             self._on_join(request, response, now_ms)
         elif request.kind == KIND_SYNC:
             self._on_sync(request, response, now_ms)
-        elif request.kind == KIND_HEARTBEAT:
+        elif request.kind == KIND_CLASSIC_HEARTBEAT:
             self._on_heartbeat(request, response, now_ms)
         else:
             self._on_leave(response, now_ms)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        if request.kind == KIND_LEAVE:
+        if request.kind == KIND_CLASSIC_LEAVE:
             self.leave_in_flight = False
             self.membership.leave_failed(now_ms)
-        elif request.kind == KIND_HEARTBEAT:
+        elif request.kind == KIND_CLASSIC_HEARTBEAT:
             if request.cookie == self.identity:
                 self._lost_coordinator(request.node_id, status.detail.c_str(), now_ms)
                 self._heartbeat_failed(now_ms)
@@ -686,7 +628,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         # Notice a coordinator that does not answer while there is time to find its successor.
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, now_ms + min(
             self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
@@ -765,7 +707,7 @@ cdef class ClassicGroupManager(RequestManager):
             if self.membership.leaving != NULL:
                 deadline = min(deadline, self.membership.leaving.deadline_ms)
             self.leave_in_flight = True
-            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_LEAVE, 0, now_ms, deadline)
+            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, 0, now_ms, deadline)
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""

@@ -32,70 +32,13 @@ that waited when the assignment was lost and for partitions that N gave up witho
 or ILLEGAL_GENERATION for a partition that was revoked
 while its commit waited, _NO_OFFSET where there is nothing to commit.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport uint32_t
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION,
-    NOT_COORDINATOR,
-    OFFSET_METADATA_TOO_LARGE,
-    REBALANCE_IN_PROGRESS,
-    REQUEST_TIMED_OUT,
-    STALE_MEMBER_EPOCH,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
-from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
-from kconsumer._core.base.status cimport (
-    ERR_ASSIGNMENT_LOST,
-    ERR_BAD_MSG,
-    ERR_DESTROY,
-    ERR_NO_OFFSET,
-    ERR_TIMED_OUT,
-    ERR_WAIT_COORD,
-    Status,
-)
-from kconsumer._core.events.background_event cimport (
-    ATTENTION_COMMIT,
-    BACKGROUND_COMMIT,
-    BackgroundEvent,
-    commit_status,
-)
-from kconsumer._core.events.topic_partition cimport holds_partition
-from kconsumer._core.managers.broker_reason cimport broker_reason
-from kconsumer._core.managers.commit_context cimport (
-    BY_NAME_VERSION,
-    COMMIT_DONE,
-    COMMIT_OPEN,
-    COMMIT_SENT,
-    NAMES_MS,
-    is_final,
-    is_lost_request,
-)
-from kconsumer._core.network.network cimport NetworkClientDelegate
-from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
-from kconsumer._core.protocol.messages.offset_commit cimport (
-    OffsetCommitRequest,
-    OffsetCommitRequest_OffsetCommitRequestPartition,
-    OffsetCommitRequest_OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport PartitionState, partition_key
 
 cdef enum:
     UNKNOWN_TOPIC_RETRIES = 2
 
 
-cdef bint is_retriable(int32_t code) noexcept nogil:
+cdef bint is_retriable_commit(int32_t code) noexcept nogil:
     """Of a response."""
     return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
             or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>UNKNOWN_TOPIC_ID
@@ -595,7 +538,7 @@ cdef class CommitRequestManager(RequestManager):
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
         # The metadata was the newest commit's: the others go out without it.
-        again = is_retriable(code) or is_lost_request(code) or (
+        again = is_retriable_commit(code) or is_lost_request(code) or (
             code == <int>OFFSET_METADATA_TOO_LARGE and not is_newest)
         if not again or (
                 code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.unknown_topics >= UNKNOWN_TOPIC_RETRIES) or (

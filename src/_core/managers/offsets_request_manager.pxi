@@ -11,59 +11,7 @@ Errors per partition, of both requests:
   everything else   the application is notified once; a position is asked again with backoff, a question ends with it
 If a leader refuses this client's login, or its certificate is rejected, a question ends; a position is retried.
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport int16_t, string, to_string
-from kconsumer._core.base.error_codes cimport (
-    FENCED_LEADER_EPOCH,
-    KAFKA_STORAGE_ERROR,
-    LEADER_NOT_AVAILABLE,
-    NOT_LEADER_OR_FOLLOWER,
-    OFFSET_NOT_AVAILABLE,
-    REPLICA_NOT_AVAILABLE,
-    UNKNOWN_LEADER_EPOCH,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    UNSUPPORTED_FOR_MESSAGE_FORMAT,
-)
-from kconsumer._core.base.log cimport DBG_CONSUMER, DBG_FETCH, DBG_TOPIC
-from kconsumer._core.base.status cimport (
-    ERR_AUTHENTICATION,
-    ERR_DESTROY,
-    ERR_LOG_TRUNCATION,
-    ERR_SSL,
-    ERR_TIMED_OUT,
-    ERR_UNKNOWN_PARTITION,
-    ERR_UNSUPPORTED_FEATURE,
-    Status,
-)
-from kconsumer._core.events.application_event cimport OffsetQuery
-from kconsumer._core.managers.broker_reason cimport topic_reason
-from kconsumer._core.network.request cimport CHANNEL_CONTROL, BodyOf, Request, RequestBody, Response
-from kconsumer._core.protocol.messages.list_offsets cimport (
-    ListOffsetsRequest,
-    ListOffsetsRequest_ListOffsetsPartition,
-    ListOffsetsRequest_ListOffsetsTopic,
-    ListOffsetsResponse,
-    ListOffsetsResponse_ListOffsetsPartitionResponse,
-)
-from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochRequest_OffsetForLeaderPartition,
-    OffsetForLeaderEpochRequest_OffsetForLeaderTopic,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderEpochResponse_EpochEndOffset,
-)
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.fetch_config cimport RESET_NONE
-from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_AWAIT_RESET,
-    FETCH_AWAIT_VALIDATION,
-    OFFSET_INVALID,
-    partition_key,
-)
 
 ctypedef BodyOf[ListOffsetsRequest] ListOffsetsBody
 ctypedef BodyOf[OffsetForLeaderEpochRequest] EndOffsetsBody
@@ -75,7 +23,7 @@ cdef enum:
     MOST_FORMER_LEADERS = 4  # answers without the position's epoch, before the log counts as truncated
 
 
-cdef bint is_retriable(int32_t code) noexcept nogil:
+cdef bint is_retriable_offset(int32_t code) noexcept nogil:
     return (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>LEADER_NOT_AVAILABLE
             or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
             or code == <int>OFFSET_NOT_AVAILABLE or code == <int>FENCED_LEADER_EPOCH
@@ -295,7 +243,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if topic.error == <int>UNKNOWN_TOPIC_OR_PARTITION:
             return not self.positions.config.allow_auto_create_topics
         if topic.error != 0:
-            return not is_retriable(topic.error)
+            return not is_retriable_offset(topic.error)
         return entry == NULL
 
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
@@ -370,7 +318,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef PartitionState* p
         for i in range(context.partitions.size()):
             p = context.partitions[i].partition
-            if still_waits(&context.partitions[i], FETCH_AWAIT_VALIDATION):
+            if partition_waits(&context.partitions[i], FETCH_AWAIT_VALIDATION):
                 self.positions.activate(p, p.fetch_offset.load())
 
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil:
@@ -381,8 +329,8 @@ cdef class OffsetsRequestManager(RequestManager):
         for i in range(context.partitions.size()):
             p = context.partitions[i].partition
             if p != NULL:
-                if status.code == <int>ERR_UNSUPPORTED_FEATURE and still_waits(&context.partitions[i],
-                                                                               FETCH_AWAIT_RESET):
+                if status.code == <int>ERR_UNSUPPORTED_FEATURE and partition_waits(&context.partitions[i],
+                                                                                   FETCH_AWAIT_RESET):
                     self._report_once(p, status)
                 self._retry(&context.partitions[i], now_ms)
                 continue
@@ -472,7 +420,7 @@ cdef class OffsetsRequestManager(RequestManager):
                         int64_t now_ms) noexcept nogil:
         cdef PartitionState* p = asked.partition
         cdef int64_t offset
-        if not still_waits(asked, FETCH_AWAIT_RESET):
+        if not partition_waits(asked, FETCH_AWAIT_RESET):
             return
         if found.error_code != 0 and found.error_code != <int>UNSUPPORTED_FOR_MESSAGE_FORMAT:
             self._on_partition_error(asked, found.error_code, now_ms)
@@ -498,7 +446,7 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil:
         cdef string detail
         self._retry(asked, now_ms)
-        if is_retriable(code):
+        if is_retriable_offset(code):
             self.metadata.want_update()
         else:
             detail = asked.partition.name()
@@ -510,7 +458,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef OffsetQuery* query = &event.queries[asked.query]
         if event.done() or query.answered:
             return
-        if is_retriable(found.error_code):
+        if is_retriable_offset(found.error_code):
             self.metadata.want_update()
             return
         query.in_flight = False
@@ -541,7 +489,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef PartitionState* p = asked.partition
         cdef int64_t offset
         cdef string detail
-        if not still_waits(asked, FETCH_AWAIT_VALIDATION):
+        if not partition_waits(asked, FETCH_AWAIT_VALIDATION):
             return
         if asked.leader_epoch != p.leader_epoch:
             # The leader has changed, and its log may end elsewhere: ask again immediately.
@@ -579,7 +527,7 @@ cdef class OffsetsRequestManager(RequestManager):
         self.positions.activate(p, found.end_offset)
 
 
-cdef bint still_waits(AskedPartition* asked, int32_t state) noexcept nogil:
+cdef bint partition_waits(AskedPartition* asked, int32_t state) noexcept nogil:
     """Whether the partition that asked still needs an answer."""
     cdef PartitionState* p = asked.partition
     return (p != NULL and p.tracked and p.adopted_epoch == asked.position_epoch

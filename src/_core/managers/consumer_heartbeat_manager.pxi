@@ -27,55 +27,14 @@ because the lost answer may have contained an assignment. Any answer to a leave 
 Patterns go to the broker (v1), which matches whole names with RE2. A coordinator that only supports v0 gets the names
 that MembershipManager matches (POSIX, unanchored at the end).
 """
-cimport cython
-from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    FENCED_INSTANCE_ID,
-    FENCED_MEMBER_EPOCH,
-    NOT_COORDINATOR,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_MEMBER_ID,
-    UNKNOWN_TOPIC_ID,
-    UNRELEASED_INSTANCE_ID,
-    UNSUPPORTED_VERSION,
-)
-from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.member_id cimport make_member_id, uuid_text
-from kconsumer._core.network.request cimport ANY_NODE, CHANNEL_CONTROL, CHANNEL_COORDINATOR, BodyOf
-from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport ConsumerGroupHeartbeatRequest_TopicPartitions
-from kconsumer._core.protocol.messages.metadata cimport (
-    MetadataRequest,
-    MetadataRequest_MetadataRequestTopic,
-    MetadataResponse,
-)
-from kconsumer._core.state.member_state cimport (
-    MEMBER_JOINING,
-    MEMBER_LEAVING,
-    MEMBER_PARTITION_REVOKED,
-    MEMBER_STABLE,
-    MemberState,
-)
-from kconsumer._core.state.metadata cimport TopicEntry
 
 
 cdef extern from * nogil:
     """
     #include <algorithm>
     template <class T> static inline bool kc_equal(const T& a, const T& b) { return a == b; }
-    static inline void kc_sort_unique(std::vector<kc::TopicPartition>& v) {
-      std::sort(v.begin(), v.end());
-      v.erase(std::unique(v.begin(), v.end()), v.end());
-    }
     """
     bint equal "kc_equal"[T](const T& a, const T& b)
-    void sort_unique "kc_sort_unique"(vector[TopicPartition]& v)
 
 cdef enum:
     KIND_HEARTBEAT = 1
