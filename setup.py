@@ -33,11 +33,8 @@ EXTENSIONS = os.environ.get("KCONSUMER_EXTENSIONS") != "0"
 # Which system library each module links; everything else needs libc and libstdc++ only.
 LIBRARIES = {
     "kconsumer._core.records.records": ["z", "lz4", "zstd", "snappy"],
-    "kconsumer._core.network.tls": ["ssl", "crypto"],
-    "kconsumer._core.network.authenticator": ["crypto"],
-    "kconsumer._core.network.network_client": ["crypto"],
-    "kconsumer._core.consumer.credentials": ["crypto"],
-    "kconsumer._core.consumer.sasl_settings": ["crypto"],
+    "kconsumer._core.network.network": ["ssl", "crypto"],
+    "kconsumer._core.consumer.consumer": ["crypto"],
     "tests.core.inside": ["crypto"],
 }
 

@@ -147,7 +147,7 @@ def threads() -> str:
 def events() -> str:
     """Draw every kind of event between the two threads, with its manager."""
     kinds = [kind for kind, _ in _enum(_read("events/application_event.hpp"), "ApplicationEventType", "EVENT_")]
-    processor = _read("consumer/application_event_processor.pyx")
+    processor = _read("consumer/application_event_processor.pxi")
     served = dict(re.findall(r"event\.type == EVENT_(\w+)[^\n]*\n\s+self\.(\w+)", processor))
     if set(served) != set(kinds):
         raise SystemExit(f"diagrams: the processor serves {sorted(served)}, the enum has {sorted(kinds)}")

@@ -10,7 +10,8 @@ is a finding.
   cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
 - tag: every attribute of a cdef class there states which thread may touch it.
 - harness: product code does not name tests.core, or include a header of it.
-- included: a .pxi file is part of a module, which includes it and has the imports of all its files.
+- included: a .pxi file is part of a module, which includes it and has the imports of all its files. The interface of a
+  module may include files in the same way.
 - layer: imports and includes go downwards only, in the core and between the rooms of src/kconsumer.
 - circle: no chain of imports in src/kconsumer leads from a module back to itself. Imports inside functions count.
   Imports under TYPE_CHECKING count too: a module that names a type depends on the module that defines it. The core is
@@ -54,8 +55,8 @@ NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
 # In generated code: the loop of the network thread, and the functions of the consumer layer.
-LOOP = "__pyx_f_9kconsumer_5_core_8consumer_23consumer_network_thread_21ConsumerNetworkThread_run_once"
-IN_CONSUMER = "__pyx_f_9kconsumer_5_core_8consumer_"
+LOOP = "__pyx_f_9kconsumer_5_core_8consumer_8consumer_21ConsumerNetworkThread_run_once"
+IN_CONSUMER = "__pyx_f_9kconsumer_5_core_8consumer_8consumer_"
 
 OWNS = re.compile(r"\bOwns:")
 NEVER = re.compile(r"\bNever:")
@@ -258,14 +259,15 @@ def modules_of(sources: Iterable[Source]) -> dict[Path, Path]:
     """Return which module of the core includes each file."""
     modules: dict[Path, Path] = {}
     for source in sources:
-        if source.layer and source.path.suffix == ".pyx":
-            modules |= dict.fromkeys((source.path.parent / name for name in INCLUDED.findall(source.text)), source.path)
+        if source.layer and source.path.suffix in (".pyx", ".pxd"):
+            included = (source.path.parent / name for name in INCLUDED.findall(source.text))
+            modules |= dict.fromkeys(included, source.path.with_suffix(".pyx"))
     return modules
 
 
 def check_included(sources: Iterable[Source], modules: dict[Path, Path]) -> Iterator[Finding]:
     for source in sources:
-        if not source.layer or source.path.suffix != ".pxi":
+        if not source.layer or (source.path.suffix != ".pxi" and source.path not in modules):
             continue
         if source.path not in modules:
             yield source.finding(1, "included: no module includes this file")
@@ -520,7 +522,7 @@ class Calls:
 
 def check_reached(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
     """Check the functions of the consumer layer that the loop of the network thread calls."""
-    loop = CORE / "consumer/consumer_network_thread.pyx"
+    loop = CORE / "consumer/consumer_network_thread.pxi"
     if not (root / loop).is_file():
         return
     calls = Calls()

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kconsumer._core.consumer.message import Message
-from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._core.consumer.consumer import Message, RecordBatch
 from kconsumer._version import __version__, libversion, version
 from kconsumer.consumer import Consumer, DeserializingConsumer
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata

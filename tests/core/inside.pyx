@@ -19,11 +19,9 @@ from kconsumer._core.base.cpp cimport (
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport ERR_TIMED_OUT, ERR_TRANSPORT, ERR_UNSUPPORTED_FEATURE, Status
 from kconsumer._core.base.window_stats cimport WindowStats
-from kconsumer._core.consumer.answers cimport metadata_tuple, offset_tuples
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
-from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
-from kconsumer._core.consumer.group_core cimport GroupCore
+from kconsumer._core.consumer.consumer cimport (
+    ASSIST_NOTHING, ConsumerCore, ConsumerNetworkThread, GroupCore, metadata_tuple, offset_tuples,
+)
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
     EVENT_ACK_REBALANCE, EVENT_COMMIT, EVENT_FETCH_COMMITTED, EVENT_LEAVE_CALLBACK, EVENT_LEAVE_GROUP, EVENT_SUBSCRIBE,

@@ -17,7 +17,7 @@ _HEAD = """
 import json, sys, time
 from process_peak import begin_peak, peak
 from kconsumer import Consumer, KafkaException, TopicPartition
-import kconsumer._core.consumer.consumer_core
+import kconsumer._core.consumer.consumer
 
 config = json.loads(sys.argv[1])
 errors = []

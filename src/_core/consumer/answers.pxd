@@ -1,9 +1,4 @@
 # Results of completed events as plain tuples. thread: A.
-from kconsumer._core.base.cpp cimport int32_t, vector
-from kconsumer._core.events.application_event cimport ApplicationEvent, ListOffsetsEvent, TopicMetadataEvent
-from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
-from kconsumer._core.events.topic_partition cimport PartitionOffset
-from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef list offset_tuples(const vector[PartitionOffset]& offsets)

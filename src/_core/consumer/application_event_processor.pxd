@@ -1,9 +1,4 @@
 # ApplicationEventProcessor: one branch for each kind of application event. thread: N.
-from kconsumer._core.base.cpp cimport int64_t
-from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
-from kconsumer._core.managers.managers cimport (
-    ApplicationAssignors, CommitRequestManager, MembershipManager, MetadataRequestManager, OffsetsRequestManager,
-)
 
 
 cdef class ApplicationEventProcessor:

@@ -1,8 +1,4 @@
 # Converts the questions and answers of an AssignorCall to plain tuples. thread: A.
-from kconsumer._core.base.cpp cimport int32_t, string, vector
-from kconsumer._core.events.application_event cimport AssignorAnswerEvent
-from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.protocol.types cimport NullableString
 
 
 cdef list texts(const vector[string]& raw)

@@ -1,8 +1,4 @@
 # Question: a request to brokers that a call waits for. thread: A.
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport int64_t
-from kconsumer._core.events.application_event cimport ApplicationEvent
 
 
 cdef class Question:

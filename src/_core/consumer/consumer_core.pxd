@@ -1,12 +1,4 @@
 # ConsumerCore: the only class of the core that Python uses. thread: A.
-from libc.stdint cimport INT64_MAX
-
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
-from kconsumer._core.consumer.call cimport Question
-from kconsumer._core.consumer.consumer_parts cimport ConsumerParts
-from kconsumer._core.consumer.record_batch cimport RecordBatch
-from kconsumer._core.events.application_event cimport ApplicationEvent
-from kconsumer._core.events.background_event cimport BackgroundEvent
 
 
 cdef inline int64_t in_ms(int64_t deadline_us) noexcept nogil:

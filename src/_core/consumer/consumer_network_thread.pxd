@@ -1,18 +1,4 @@
 # ConsumerNetworkThread: the loop. thread: N; start, stop and join are called on A.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport atomic, deque, int64_t, string, vector
-from kconsumer._core.base.thread cimport NativeThread
-from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
-from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
-from kconsumer._core.events.application_event cimport ApplicationEvent
-from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.managers cimport (
-    CommitRequestManager, CoordinatorRequestManager, FetchSender, MembershipManager, MetadataRequestManager,
-    OffsetsRequestManager, RequestManager,
-)
-from kconsumer._core.network.network cimport NetworkClientDelegate
-from kconsumer._core.state.fetch_config cimport FetchCounters
 
 
 cdef class ConsumerNetworkThread:

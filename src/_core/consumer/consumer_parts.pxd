@@ -1,20 +1,4 @@
 # ConsumerParts: all objects that N works on, and the thread itself. thread: A makes and ends it.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
-from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
-from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
-from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
-from kconsumer._core.consumer.fetch_handler cimport FetchHandler
-from kconsumer._core.consumer.poll_idle cimport PollIdle
-from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.managers cimport FetchErrors, FetchSender, MetadataRequestManager, OffsetsRequestManager
-from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.network.network cimport Network, NetworkClientDelegate
-from kconsumer._core.records.columns cimport BlockPool
-from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.group cimport Liveness
-from kconsumer._core.state.state cimport FetchPositions, SubscriptionState
 
 
 cdef class ConsumerParts:

@@ -1,19 +1,5 @@
 # FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D is the
 # thread of the two that has passed the gate.
-from kconsumer._core.base.base cimport Clock
-from kconsumer._core.base.cpp cimport atomic, deque, int32_t, int64_t, uint32_t, vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.base.wakeup_fd cimport WaitResult
-from kconsumer._core.consumer.decode_gate cimport DecodeGate
-from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
-from kconsumer._core.consumer.poll_idle cimport PollIdle
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.managers.managers cimport FetchSender
-from kconsumer._core.managers.fetch_session cimport FetchedItem
-from kconsumer._core.records.columns cimport BlockPool, Columns
-from kconsumer._core.records.records cimport InflateAhead
-from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.state cimport FetchPositions
 
 
 cdef enum AssistResult:

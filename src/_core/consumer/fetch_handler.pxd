@@ -1,13 +1,4 @@
 # FetchHandler: the source of records for poll, consume and consume_batch. thread: A (the exclusive call).
-from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, uint64_t, vector
-from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
-from kconsumer._core.consumer.message cimport Message
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.network.network cimport Network
-from kconsumer._core.records.columns cimport BlockPool, Columns
-from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.state.state cimport SubscriptionState
 
 
 cdef class FetchHandler:

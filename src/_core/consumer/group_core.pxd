@@ -1,15 +1,4 @@
 # GroupCore: ConsumerCore with a consumer group: subscription, callbacks of rebalances, commits. thread: A.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, uint64_t, vector
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.events.background_event cimport AssignorCallHold, BackgroundEvent
-from kconsumer._core.events.rebalance_event cimport RebalanceEvent
-from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
-from kconsumer._core.managers.managers cimport (
-    CommitRequestManager, CoordinatorRequestManager, MembershipManager, RequestManager,
-)
-from kconsumer._core.managers.topic_patterns cimport TopicPatterns
-from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
-from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef class Rebalance:

@@ -1,8 +1,4 @@
 # LoopCore: the core's part of a consumer on an event loop. thread: A (the loop's).
-from cpython.ref cimport PyObject
-
-from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t
-from kconsumer._core.consumer.group_core cimport GroupCore
 
 
 cdef class LoopCore:

@@ -1,8 +1,5 @@
 # Message: one record or one consumer error, in confluent_kafka's form. thread: A.
-cimport cython
 
-from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t, uint16_t
-from kconsumer._core.records.columns cimport Columns
 
 cdef enum:
     # Values up to this size are copied when the Message is made. For larger values the Message pins the arena until

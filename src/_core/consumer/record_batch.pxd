@@ -1,8 +1,4 @@
 # RecordBatch: rows of one arena for Python and Arrow. thread: any (immutable).
-from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
-from kconsumer._core.consumer.message cimport Message
-from kconsumer._core.records.records cimport ArrowSource
-from kconsumer._core.records.columns cimport Columns
 
 
 cdef class RecordBatch:

@@ -1,6 +1,4 @@
 # Copies the SASL settings into the core. thread: A.
-from kconsumer._core.network.network cimport SaslCredentials
-from kconsumer._core.network.security cimport SecurityConfig
 
 
 cdef int configure_sasl(SecurityConfig& config, settings) except -1

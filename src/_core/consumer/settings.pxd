@@ -1,9 +1,4 @@
 # Copies kconsumer.config.Settings to the structs of the core. thread: A.
-from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.state.request_state cimport BackoffConfig
-from kconsumer._core.network.request cimport NetworkConfig
-from kconsumer._core.state.fetch_config cimport FetchConfig
-from kconsumer._core.state.group cimport GroupConfig
 
 cdef int configure_fetch(FetchConfig* config, settings) except -1
 # Copies the settings that may change while the fetcher runs.

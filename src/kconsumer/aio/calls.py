@@ -20,8 +20,7 @@ import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, TypeVar
 
-from kconsumer._core.consumer.call import Question
-from kconsumer._core.consumer.loop_core import LoopCore
+from kconsumer._core.consumer.consumer import LoopCore, Question
 from kconsumer.aio.inner import Inner
 from kconsumer.aio.loop import TURN, LoopWatch
 from kconsumer.data.call import Call

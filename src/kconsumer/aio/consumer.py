@@ -20,8 +20,7 @@ from kconsumer.data.topic_partition import TopicPartition, coerce_list
 from kconsumer.errors import KafkaError, exception_from
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.message import Message
-    from kconsumer._core.consumer.record_batch import RecordBatch
+    from kconsumer._core.consumer.consumer import Message, RecordBatch
 
 __all__ = ["AIOConsumer"]
 

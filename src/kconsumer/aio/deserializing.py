@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from kconsumer._core.consumer.message import Message
+from kconsumer._core.consumer.consumer import Message
 from kconsumer.aio.consumer import AIOConsumer
 from kconsumer.aio.inner import Inner
 from kconsumer.consumer.deserializing import CLUSTER_ID_TIMEOUT, Deserializing, K, V, close_all

@@ -14,7 +14,7 @@ from kconsumer.data.cluster_metadata import ClusterMetadata
 from kconsumer.data.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.message import Message
+    from kconsumer._core.consumer.consumer import Message
     from kconsumer.telemetry.metrics import Metrics
 
 __all__ = ["Methods"]

@@ -9,7 +9,7 @@ import select
 import sys
 from collections.abc import Iterator
 
-from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._core.consumer.consumer import RecordBatch
 from kconsumer.cli.connect import partitions_of
 from kconsumer.cli.output import Writer
 from kconsumer.cli.positions import Position, Span, resolve

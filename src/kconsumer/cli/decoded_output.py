@@ -21,8 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kconsumer._core.consumer.decoded_batch import DecodedBatch, columns_of
-from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._core.consumer.consumer import DecodedBatch, RecordBatch, columns_of
 from kconsumer.cli.output import Writer, arrow_modules
 from kconsumer.cli.terminal import Failure
 from kconsumer.decoding import Decoder, Json, RegistryError, RowError

@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from kconsumer._core.consumer.message import Message
-from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._core.consumer.consumer import Message, RecordBatch
 from kconsumer.data.topic_partition import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 from kconsumer.errors.printable import json_text, printable
 

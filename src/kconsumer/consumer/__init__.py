@@ -11,10 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
-from kconsumer._core.consumer.checked_method import checked_method
-from kconsumer._core.consumer.credentials import give_password, give_token, report_error
-from kconsumer._core.consumer.metrics import core_metrics, group_metrics
-from kconsumer._core.consumer.metrics import ends as _ends
+from kconsumer._core.consumer.consumer import (
+    checked_method,
+    core_metrics,
+    give_password,
+    give_token,
+    group_metrics,
+    report_error,
+)
+from kconsumer._core.consumer.consumer import ends as _ends
 from kconsumer._version import __version__
 from kconsumer.consumer.deserializing import Deserializing, K, V
 from kconsumer.consumer.group_consumer import GroupConsumer
@@ -36,8 +41,7 @@ from kconsumer.errors import KafkaError, KafkaException, TimeoutError, error_for
 from kconsumer.errors.printable import printable
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.message import Message
-    from kconsumer._core.consumer.record_batch import RecordBatch
+    from kconsumer._core.consumer.consumer import Message, RecordBatch
     from kconsumer.security.tokens import TokenSource
     from kconsumer.telemetry.metrics import Metrics
 

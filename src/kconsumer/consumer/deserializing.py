@@ -24,7 +24,7 @@ _FIELDS: Final = ("key.deserializer", "value.deserializer")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from kconsumer._core.consumer.message import Message
+    from kconsumer._core.consumer.consumer import Message
 
     K = TypeVar("K", default=Any)
     V = TypeVar("V", default=Any)

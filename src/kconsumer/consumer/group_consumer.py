@@ -10,8 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconsumer._core.consumer.group_core import GroupCore
-from kconsumer._core.consumer.message import Message
+from kconsumer._core.consumer.consumer import GroupCore, Message
 from kconsumer.consumer import at_exit
 from kconsumer.data.call import OF_CALLBACKS, Call, awaited
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, check_text, coerce_list

@@ -13,7 +13,7 @@ from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, exception_for
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.record_batch import RecordBatch
+    from kconsumer._core.consumer.consumer import RecordBatch
     from kconsumer.consumer import Consumer
 
 _LOOK_S: Final = 1.0  # interval between checks of the time limit

@@ -16,9 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kconsumer import config as _config
-from kconsumer._core.consumer.array_stream import array_stream
-from kconsumer._core.consumer.decoded_batch import columns_of
-from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._core.consumer.consumer import RecordBatch, array_stream, columns_of
 from kconsumer.decoding.field_watch import FieldWatch
 from kconsumer.errors.printable import printable
 from kconsumer.scanning.bounds import Bound, Limits, read_bound, read_partitions, resolve
@@ -26,7 +24,7 @@ from kconsumer.scanning.reading import read_spans
 from kconsumer.scanning.scan_consumer import ScanConsumer
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.decoded_batch import DecodedBatch
+    from kconsumer._core.consumer.consumer import DecodedBatch
     from kconsumer.decoding.decoder import Decoder
 
 _log = logging.getLogger("kconsumer.decoding")

@@ -14,14 +14,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kconsumer._core.consumer.credentials import give_token, token_failed
+from kconsumer._core.consumer.consumer import give_token, token_failed
 from kconsumer.config.sasl import Hidden, read_unsecured
 from kconsumer.data.call import Call, awaited
 from kconsumer.errors import KafkaError, exception_for
 from kconsumer.security.tokens import TokenSource, check_token
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.consumer_core import ConsumerCore
+    from kconsumer._core.consumer.consumer import ConsumerCore
     from kconsumer.config.settings import Settings
 
 __all__ = ["token_source"]

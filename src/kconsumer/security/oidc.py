@@ -18,14 +18,14 @@ import urllib.parse
 import weakref
 from typing import TYPE_CHECKING, Final
 
-from kconsumer._core.consumer.credentials import give_token, token_failed
+from kconsumer._core.consumer.consumer import give_token, token_failed
 from kconsumer.config.sasl import Hidden, read_extensions
 from kconsumer.data.call import Call
 from kconsumer.security.https import Endpoint, Refused, tls_context
 from kconsumer.security.tokens import check_token
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.consumer_core import ConsumerCore
+    from kconsumer._core.consumer.consumer import ConsumerCore
     from kconsumer.config.settings import Settings
 
 _MOST_BYTES: Final = 1 << 20

@@ -14,7 +14,7 @@ from kconsumer.config.sasl import LONGEST_LIFE_S, checked_extensions
 from kconsumer.data.call import Call
 
 if TYPE_CHECKING:
-    from kconsumer._core.consumer.consumer_core import ConsumerCore
+    from kconsumer._core.consumer.consumer import ConsumerCore
 
 __all__ = ["TokenSource", "check_token"]
 

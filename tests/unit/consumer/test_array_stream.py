@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from kconsumer._core.consumer.array_stream import array_stream
+from kconsumer._core.consumer.consumer import array_stream
 
 SCHEMA = pa.schema([("a", pa.int64())])
 

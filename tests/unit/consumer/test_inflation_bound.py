@@ -7,7 +7,7 @@ import pytest
 from stepped_loop import FETCH, crc32c, inside, records, varint
 
 BAD_COMPRESSION = -198
-BOUND = 100_000_000  # LARGEST_INFLATED_BYTES of managers/fetch_sender.pyx
+BOUND = 100_000_000  # LARGEST_INFLATED_BYTES of managers/fetch_sender.pxi
 
 
 def squeezed(base, size):

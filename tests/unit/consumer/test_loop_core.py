@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from stepped_loop import FETCH, METADATA, batch
 
-from kconsumer._core.consumer.loop_core import LoopCore
+from kconsumer._core.consumer.consumer import LoopCore
 
 LARGE = [b"z" * 300_000] * 8
 CHANGES = {

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from stepped_loop import FETCH, T1, Topic, batch
 
-from kconsumer._core.consumer.metrics import ends
+from kconsumer._core.consumer.consumer import ends
 
 MANY, LEAST, WHOLE_MS = 64, 16, 800  # from so many on; what a window names at least; the session is asked as often
 SESSION, BESIDE = 77, (0, -1)

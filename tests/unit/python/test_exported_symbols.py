@@ -25,4 +25,4 @@ def test_a_module_exports_only_its_entry(module):
 
 
 def test_there_are_modules():
-    assert len(MODULES) > 30
+    assert len(MODULES) > 5

@@ -138,7 +138,8 @@ def test_a_file_that_a_module_includes_is_checked_like_a_module(tree: Tree) -> N
 
 def test_a_file_that_no_module_includes_is_found(tree: Tree) -> None:
     tree.write("src/_core/network/ticks.pxi", '"""Owns: ticks. thread: N. Never: waits."""\n')
-    assert tree.only() == "src/_core/network/ticks.pxi:1: included: no module includes this file"
+    (found,) = tree.findings(generated=False)
+    assert found == "src/_core/network/ticks.pxi:1: included: no module includes this file"
 
 
 def test_an_import_in_an_included_file_is_found(tree: Tree) -> None:
@@ -324,49 +325,52 @@ def test_missing_and_outdated_generated_code_is_found(tree: Tree) -> None:
 
 # The loop calls a module's function; a virtual method, which an argument of another call may contain; and the override
 # of a class that derives from it. Cython indents functions after one with a handler of C++ exceptions.
-LOOP = """struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_3two_Two {
-  struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_3one_One __pyx_base;
+LOOP = """struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_8consumer_Two {
+  struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_8consumer_One __pyx_base;
 };
-static void __pyx_f_9kconsumer_5_core_8consumer_23consumer_network_thread_21ConsumerNetworkThread_run_once(void *s) {
-  f(((struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_3one_One *)s->a->__pyx_vtab)->work(s->a, __pyx_k_brace));
-  __pyx_f_9kconsumer_5_core_8consumer_3low_step("{");
+static void __pyx_f_9kconsumer_5_core_8consumer_8consumer_21ConsumerNetworkThread_run_once(void *s) {
+  f(((struct __pyx_vtabstruct_9kconsumer_5_core_8consumer_8consumer_One *)s->a->__pyx_vtab)->work(s->a, __pyx_k_brace));
+  __pyx_f_9kconsumer_5_core_8consumer_8consumer_step("{");
   }
-  static void __pyx_f_9kconsumer_5_core_8consumer_3low_step(char const *text) {
+  static void __pyx_f_9kconsumer_5_core_8consumer_8consumer_step(char const *text) {
     if (text) {
       /* a brace: { */
     }
     STEP
     }
-    static void __pyx_f_9kconsumer_5_core_8consumer_3one_3One_work(void *s) {
+    static void __pyx_f_9kconsumer_5_core_8consumer_8consumer_3One_work(void *s) {
       ONE
       }
-static void __pyx_f_9kconsumer_5_core_8consumer_3two_3Two_work(void *s) {
+static void __pyx_f_9kconsumer_5_core_8consumer_8consumer_3Two_work(void *s) {
   TWO
 }
-static void __pyx_f_9kconsumer_5_core_8consumer_3low_never_called(void) {
+static void __pyx_f_9kconsumer_5_core_8consumer_8consumer_never_called(void) {
   Py_INCREF(Py_None);
 }
 """
 THREAD = '"""Owns: the loop.\n\nthread: N. Never: waits.\n"""\n'
+CONSUMER = '"""Owns: the consumer. thread: A. Never: waits."""\ninclude "consumer_network_thread.pxi"\n'
 
 
 @pytest.mark.parametrize(("where", "line", "function"), [
-    ("STEP", 12, "3low_step"), ("ONE", 15, "3one_3One_work"), ("TWO", 18, "3two_3Two_work")])
+    ("STEP", 12, "step"), ("ONE", 15, "3One_work"), ("TWO", 18, "3Two_work")])
 def test_a_function_that_the_network_thread_calls_may_not_touch_python(
     tree: Tree, where: str, line: int, function: str
 ) -> None:
-    tree.write("src/_core/consumer/consumer_network_thread.pyx", THREAD)
-    made = "build/cython/src/_core/consumer/consumer_network_thread.cpp"
+    tree.write("src/_core/consumer/consumer_network_thread.pxi", THREAD)
+    tree.write("src/_core/consumer/consumer.pyx", CONSUMER)
+    made = "build/cython/src/_core/consumer/consumer.cpp"
     tree.write(made, LOOP)
     assert tree.findings() == []
     tree.write(made, LOOP.replace(f" {where}\n", " Py_DECREF(x);\n"))
-    assert tree.only() == (f"{made}:{line}: reach: Py_DECREF in __pyx_f_9kconsumer_5_core_8consumer_{function}, which "
-                           "the network thread calls")
+    assert tree.only() == (f"{made}:{line}: reach: Py_DECREF in "
+                           f"__pyx_f_9kconsumer_5_core_8consumer_8consumer_{function}, which the network thread calls")
 
 
 def test_a_loop_that_is_not_in_the_generated_code_is_found(tree: Tree) -> None:
-    tree.write("src/_core/consumer/consumer_network_thread.pyx", THREAD)
-    tree.write("build/cython/src/_core/consumer/consumer_network_thread.cpp", LOOP.replace("run_once", "run_twice"))
+    tree.write("src/_core/consumer/consumer_network_thread.pxi", THREAD)
+    tree.write("src/_core/consumer/consumer.pyx", CONSUMER)
+    tree.write("build/cython/src/_core/consumer/consumer.cpp", LOOP.replace("run_once", "run_twice"))
     assert "so what it calls was not checked" in tree.only()
 
 

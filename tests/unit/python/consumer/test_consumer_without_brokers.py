@@ -99,7 +99,7 @@ def test_no_configuration_is_a_type_error():
 def test_an_error_message_has_no_timestamp():
     with Consumer({"bootstrap.servers": "127.0.0.1:1", "sasl.username": "u", "sasl.password": "p",
                    "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}) as consumer:
-        kconsumer._core.consumer.credentials.report_error(consumer, KafkaError(KafkaError._AUTHENTICATION))
+        kconsumer._core.consumer.consumer.report_error(consumer, KafkaError(KafkaError._AUTHENTICATION))
         assert consumer.poll(0).timestamp() == (TIMESTAMP_NOT_AVAILABLE, -1)
     assert Message().timestamp() == (TIMESTAMP_NOT_AVAILABLE, 0)
 

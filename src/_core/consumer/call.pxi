@@ -2,10 +2,6 @@
 
 Threads: A; N completes the event. Never: waits (ConsumerCore.run does with poll(2), kconsumer.aio on the event loop).
 """
-from kconsumer._core.consumer.answers cimport answer_of
-from kconsumer._core.consumer.text cimport message_of
-
-from kconsumer.errors import exception_for
 
 
 cdef class Question:

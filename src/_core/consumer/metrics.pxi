@@ -3,12 +3,6 @@
 thread: A, any; the network thread is not asked. Never: writes anything, uses a name that is not in
 kconsumer/telemetry/metrics.py.
 """
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.consumer.group_core cimport GroupCore
-from kconsumer._core.consumer.text cimport text_of, utf8
-from kconsumer._core.state.group cimport Timing
-from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:
     # A broker answers a Fetch within fetch.wait.max.ms, or when a watermark changes. If this much more time passes, the

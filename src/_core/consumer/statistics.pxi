@@ -9,25 +9,7 @@ contain the values since the last document. Some fields are left out, because no
   committed_leader_epoch   the broker stores it, and the consumer does not need it later
   rx_ver_drops   data that a seek makes stale is mostly dropped before decoding, so its records are not counted
 """
-from cython.operator cimport dereference, preincrement
 
-from kconsumer._core.base.cpp cimport int16_t, int32_t, map, to_string, unordered_map, vector
-from kconsumer._core.base.window_stats cimport WindowStats
-from kconsumer._core.managers.fetch_session cimport FetchSession, SessionPartition, SessionTopic
-from kconsumer._core.network.request cimport NodeStats
-from kconsumer._core.protocol.api_keys cimport api_name
-from kconsumer._core.state.fetch_config cimport FetchCounters
-from kconsumer._core.state.state cimport FetchPositions
-from kconsumer._core.state.metadata cimport TopicEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_ACTIVE,
-    FETCH_AWAIT_COMMITTED,
-    FETCH_AWAIT_RESET,
-    FETCH_AWAIT_VALIDATION,
-    OFFSET_INVALID,
-    OFFSET_TAIL_BASE,
-    PartitionState,
-)
 
 cdef extern from *:
     """

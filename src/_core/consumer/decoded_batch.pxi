@@ -2,21 +2,6 @@
 
 Threads: any; it is immutable. Never: decodes (values/value_decoder.pxi), copies a column.
 """
-cimport cython
-from libc.string cimport strcmp
-
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
-from kconsumer._core.base.status cimport ERR_INVALID_ARG, Status
-from kconsumer._core.consumer.array_stream cimport stream_of
-from kconsumer._core.consumer.record_batch cimport RecordBatch, needed
-from kconsumer._core.records.records cimport (
-    COLUMN_COUNT, COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, add_buffer, add_child, array_capsule, default_field,
-    export_column, fill_schema, find_column, name_of, open_array, out_of_memory, requested_field, schema_capsule,
-    schema_in,
-)
-from kconsumer._core.values.values cimport VALUE_STRUCT, Column, DecodedValues, Plan, export_values, value_field
-
-from kconsumer.errors import SerializationError, exception_for
 
 
 cdef object schema_of(const vector[ArrowField]& fields):
@@ -28,10 +13,6 @@ cdef object schema_of(const vector[ArrowField]& fields):
     if not fill_schema(&root, schema):
         raise MemoryError()
     return capsule
-
-
-cdef str text_of(const string& name):
-    return name.data()[:name.size()].decode("utf-8", "surrogateescape")
 
 
 cdef bint same_type(const ArrowField* field, const ArrowSchema* wanted) noexcept nogil:
@@ -282,12 +263,6 @@ cdef class DecodedBatch:
 
     def __repr__(self):
         return f"<DecodedBatch of {len(self)} records, {len(self.errors) + len(self.key_errors)} errors>"
-
-
-cdef int check(Status status) except -1:
-    if not status.ok():
-        raise exception_for(status.code, status.detail.data()[:status.detail.size()].decode())
-    return 0
 
 
 cdef ArrowArray* child_of(ArrowArray* array) except NULL:

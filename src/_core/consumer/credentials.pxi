@@ -3,14 +3,6 @@
 thread: A, any. Never: keeps a secret: the bytes go directly into a SaslCredentials, which wipes them; checks or gets
 a secret (kconsumer/config/sasl.py does).
 """
-from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
-from kconsumer._core.base.secret cimport Secret, put_secret
-from kconsumer._core.base.status cimport ERR_AUTHENTICATION
-from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.consumer.sasl_settings cimport put_password
-from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.network.network cimport NetworkClient, credentials_of, set_token
 
 
 cdef NetworkClient client_of(ConsumerCore core):

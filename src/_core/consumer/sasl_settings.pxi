@@ -2,11 +2,6 @@
 
 thread: A, before N starts (put_password: any). Never: knows a default, keeps a secret.
 """
-import os
-
-from kconsumer._core.base.secret cimport Secret, put_secret
-from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.network cimport SaslCredentials, credentials_of, make_credentials, set_password
 
 
 cdef int configure_sasl(SecurityConfig& config, settings) except -1:

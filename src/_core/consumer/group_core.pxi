@@ -4,54 +4,7 @@ thread: A. Rebalances are served only by exclusive calls (poll, consume, consume
 any thread may make every other call. Never: waits for a rebalance; the network thread continues it when the callback
 was acknowledged. kconsumer/consumer/group_consumer.py calls the callbacks (`_on_rebalance`).
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport string
-from kconsumer._core.base.leak cimport leak
-from kconsumer._core.base.status cimport ERR_DESTROY, ERR_STATE, Status
-from kconsumer._core.consumer.assignor_face cimport (
-    bytes_of,
-    member_tuples,
-    put_assignments,
-    put_user_data,
-    texts,
-    topic_tuples,
-)
-from kconsumer._core.consumer.call cimport Question, question
-from kconsumer._core.consumer.consumer_core cimport in_ms
-from kconsumer._core.consumer.settings cimport configure_group
-from kconsumer._core.consumer.text cimport message_of, text_of, utf8
-from kconsumer._core.events.application_event cimport (
-    AckRebalanceEvent,
-    AssignorAnswerEvent,
-    CommitEvent,
-    FetchCommittedEvent,
-    LeaveCallbackEvent,
-    LeaveGroupEvent,
-    SubscribeEvent,
-)
-from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE, BACKGROUND_TOKEN
-from kconsumer._core.events.rebalance_event cimport (
-    REBALANCE_ASSIGN,
-    REBALANCE_ERROR,
-    REBALANCE_GIVEN_UP,
-    REBALANCE_LOST,
-    REBALANCE_REVOKE,
-)
-from kconsumer._core.events.topic_partition cimport (
-    contains_name,
-    partitions_with,
-    partitions_without,
-    sort_names,
-)
-from kconsumer._core.managers.managers cimport ClassicGroupManager, ConsumerHeartbeatManager
-from kconsumer._core.managers.topic_patterns cimport TopicPatterns
-
-import threading
-
-from kconsumer.errors import error_for, exception_for
 
 cdef enum:
     LEAVE_LEAST_MS = 1000  # minimum time of close() for the last commits and the leave, even with a shorter timeout

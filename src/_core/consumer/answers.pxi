@@ -3,29 +3,6 @@ checks of numbers of records.
 
 Threads: A. Never: reads an event that has not ended.
 """
-from kconsumer._core.base.cpp cimport int32_t, int64_t
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE, Status
-from kconsumer._core.consumer.text cimport message_of, text_of, utf8
-from kconsumer._core.events.application_event cimport (
-    EVENT_COMMIT,
-    EVENT_FETCH_COMMITTED,
-    EVENT_LIST_OFFSETS,
-    EVENT_TOPIC_METADATA,
-    CommitEvent,
-    FetchCommittedEvent,
-    OffsetQuery,
-)
-from kconsumer._core.managers.member_id cimport uuid_text
-from kconsumer._core.protocol.messages.metadata cimport (
-    MetadataResponse,
-    MetadataResponse_MetadataResponsePartition,
-    MetadataResponse_MetadataResponseTopic,
-)
-from kconsumer._core.protocol.types cimport Int32Array, Uuid
-from kconsumer._core.protocol.wire cimport Reader
-from kconsumer._core.state.partition_state cimport PartitionState
-
-from kconsumer.errors import exception_for
 
 
 cdef list offset_tuples(const vector[PartitionOffset]& offsets):

@@ -1,4 +1,3 @@
-# cython: binding=False, embedsignature.format=clinic
 """Owns: Message, one record (or one consumer error) in confluent_kafka's form.
 
 thread: A. Never: keeps fetched memory for a small record. Key, headers and a value of up to COPIED_VALUE_BYTES are
@@ -8,15 +7,7 @@ is called, unless FetchHandler has it copied.
 The bytes object of a small value is made immediately: nearly every application asks for it. To make it later, the value
 would have to be copied twice.
 """
-cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.string cimport memcpy
 
-from kconsumer._core.base.cpp cimport int16_t
-from kconsumer._core.base.gil cimport GIL_DISABLED
-from kconsumer._core.records.columns cimport HeadersRef
-
-from types import GenericAlias
 
 cdef enum:
     LAZY_KEY = 2
@@ -37,10 +28,13 @@ cdef struct MadeByHand:  # fields that only Message() can set
 
 
 # A Message contains no cycle unless set_value() and similar methods create one; no_gc keeps poll() off the collector.
-# binding=False: CPython calls a plain method descriptor faster than a function object of Cython's.
+# binding(False): CPython calls a plain method descriptor faster than a function object of Cython's. From the format
+# "clinic", inspect.signature() reads the arguments.
 # Message.__new__() sets all fields to zero, and the result must be a valid Message: so a set bit requests work.
 @cython.no_gc
 @cython.freelist(4096)
+@cython.binding(False)
+@cython.embedsignature.format("clinic")
 cdef class Message:
     """Message(topic=None, partition=-1, offset=-1001, key=None, value=None, headers=None, error=None, timestamp=None, \
 latency=-1.0, leader_epoch=-1, delivery_count=-1)

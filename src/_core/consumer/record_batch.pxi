@@ -3,22 +3,7 @@
 Threads: any; a batch is immutable, and pins its arena and the fetched blocks until it and all Arrow data made from it
 are freed. Never: copies keys or values unless the requested schema needs another layout.
 """
-cimport cython
-from cpython.number cimport PyNumber_AsSsize_t
 
-from kconsumer._core.base.cpp cimport int8_t, int32_t, string
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.consumer.message cimport Message, make_message
-from kconsumer._core.records.records cimport (
-    ArrowArray, ArrowArrayStream, ArrowSchema, array_capsule, export_array, export_schema, export_stream,
-    schema_capsule, schema_in, stream_capsule,
-)
-from kconsumer._core.state.partition_state cimport PartitionState
-from kconsumer._core.values.values cimport ValueSource
-
-from importlib import import_module
-
-from kconsumer.errors import exception_for
 
 cdef enum:
     MADE_AT_ONCE = 64  # messages that iteration creates ahead
@@ -254,8 +239,6 @@ cdef class RecordBatch:
             TypeError: there is no decoder.
             ValueError: there is no such column, or two columns have the same name.
         """
-        from kconsumer._core.consumer.decoded_batch import decode_batch
-
         return decode_batch(self, value, key, on_error, flatten, columns, metadata)
 
     def value_source(self, bint keys):

@@ -3,17 +3,7 @@
 thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits except in the
 network's poll, decodes more than a slice between two turns.
 """
-cimport cython
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.status cimport ERR_DESTROY, Status
-from kconsumer._core.consumer.statistics cimport write_statistics
-from kconsumer._core.events.background_event cimport (
-    ATTENTION_FATAL,
-    BACKGROUND_STATS,
-    BACKGROUND_TOKEN,
-    BackgroundEvent,
-)
 
 cdef enum:
     MAX_WAIT_MS = 60000

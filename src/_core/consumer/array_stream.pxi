@@ -3,14 +3,7 @@
 thread: the reader's, which may be unknown to Python: the callbacks take the GIL. Never: makes an array before the
 reader requests it, keeps an array that the reader has taken.
 """
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.errno cimport EIO
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset, strdup
 
-from kconsumer._core.records.records cimport (
-    ArrowArray, ArrowArrayStream, ArrowSchema, array_in, schema_in, stream_capsule,
-)
 
 cdef extern from "Python.h":
     bint Py_IsInitialized() nogil

@@ -4,24 +4,6 @@ thread: A, at the start and the end of a consumer; each part states its thread. 
 part while the thread runs, drops anything in the child of a fork that another thread may have been changing in the
 parent.
 """
-import os
-
-cimport cython
-
-from kconsumer._core.base.cpp cimport uint32_t, uint64_t
-from kconsumer._core.base.base cimport fork_count
-from kconsumer._core.base.leak cimport leak
-from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.consumer.settings cimport (
-    configure_backoff,
-    configure_fetch,
-    configure_log,
-    configure_network,
-    configure_running_fetch,
-)
-from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.network cimport NetworkClient
-from kconsumer._core.network.request cimport NetworkConfig
 
 
 cdef extern from "base/log.hpp" namespace "kc" nogil:

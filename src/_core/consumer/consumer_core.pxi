@@ -4,45 +4,7 @@ thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusi
 Never: blocks while it holds the GIL, waits for N while records are available. kconsumer/consumer has the public
 subclass with callbacks and types.
 """
-cimport cython
-from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport isnan
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport deque, string, vector
-from kconsumer._core.base.base cimport fork_count
-from kconsumer._core.base.gil cimport GIL_DISABLED
-from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
-from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport call_on_commit, checked_count, checked_rows, position_tuple, put_queries
-from kconsumer._core.consumer.call cimport Question, question
-from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
-from kconsumer._core.consumer.message cimport LAZY_VALUE, Message, copy_value, error_message
-from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
-from kconsumer._core.consumer.text cimport message_of, text_of, utf8
-from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, TopicMetadataEvent
-from kconsumer._core.events.background_event cimport (
-    ATTENTION_CLOSED,
-    ATTENTION_COMMIT,
-    ATTENTION_CONTROL,
-    ATTENTION_EVENTS,
-    ATTENTION_FATAL,
-    ATTENTION_REBALANCE,
-    ATTENTION_WAKEUP,
-    BACKGROUND_COMMIT,
-    BACKGROUND_ERROR,
-    BACKGROUND_STATS,
-    BACKGROUND_THROTTLE,
-    BackgroundEvent,
-)
-from kconsumer._core.records.columns cimport Columns
-from kconsumer._core.state.partition_state cimport PartitionState
-
-import threading
-
-from kconsumer.data.call import OF_CALLBACKS, Raised, awaited
-from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
@@ -253,7 +215,7 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- calls
 
     def _run(self, call):
-        """Run a call to its end on this thread (see call.pyx)."""
+        """Run a call to its end on this thread (see call.pxi)."""
         return self.run(call)
 
     cdef object run(self, call):

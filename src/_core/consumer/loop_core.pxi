@@ -1,26 +1,9 @@
 """Owns: LoopCore, the steps of the exclusive calls between the waits of an event loop; the short cut of `async for`.
 
 thread: A, the event loop's. Never: waits, or takes a record elsewhere than in the task that returns it. The waits are
-kconsumer/aio's; the steps are those of the synchronous calls (consumer_core.pyx).
+kconsumer/aio's; the steps are those of the synchronous calls (consumer_core.pxi).
 """
-cimport cython
-from cpython.ref cimport Py_INCREF, Py_REFCNT, PyObject
-from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.coarse_clock cimport coarse_ms
-from kconsumer._core.base.base cimport fork_count
-from kconsumer._core.base.gil cimport GIL_DISABLED
-from kconsumer._core.consumer.answers cimport checked_count, checked_rows
-from kconsumer._core.consumer.message cimport error_message
-from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
-from kconsumer._core.events.background_event cimport (
-    ATTENTION_COMMIT,
-    ATTENTION_EVENTS,
-    ATTENTION_FATAL,
-    ATTENTION_REBALANCE,
-)
-
-from _asyncio import _get_running_loop
 
 cdef extern from *:
     void set_error "PyErr_SetObject"(object type, object value) noexcept
@@ -30,6 +13,10 @@ cdef enum:
     LOOK_OFTEN_US = 250   # two looks at the clock lie no further apart, as far as that can be foreseen
     MOST_STRIDE = 64
     MOST_SLICE = 4096     # records that consume() takes between two looks at the clock
+
+
+# _asyncio._get_running_loop, from the first LoopCore on: a program that does not use kconsumer.aio imports no asyncio.
+cdef object running_loop = None
 
 
 cdef int32_t adapted(int32_t records, int64_t took_us, int32_t most) noexcept:
@@ -54,6 +41,9 @@ cdef class LoopCore:
     """What AIOConsumer is made of besides Python."""
 
     def __cinit__(self, *args, **kwargs):
+        global running_loop
+        if running_loop is None:
+            running_loop = import_module("_asyncio")._get_running_loop
         self.stride = 1
         self.slice = MOST_STRIDE
 
@@ -110,7 +100,7 @@ cdef class LoopCore:
         if is_clear(self) and core.handler.row < core.handler.row_end:
             # The application's work for a record may suddenly take longer: the tick of the coarse clock shows it.
             if ((self.left > 0 and coarse_ms() == self.looked_ms)
-                    or (not self.look() and _get_running_loop() is self.loop)):
+                    or (not self.look() and running_loop() is self.loop)):
                 self.left -= 1
                 core.liveness.count()
                 return core.handler.next_message()
@@ -118,14 +108,14 @@ cdef class LoopCore:
 
     def _at_hand(self):
         """As at_hand(), after a look which loop runs."""
-        return self.at_hand() if _get_running_loop() is self.loop else None
+        return self.at_hand() if running_loop() is self.loop else None
 
     def _rows_at_hand(self, max_records):
         """The next rows if nothing else comes before them, or None. Decodes up to one slice of received data."""
         cdef GroupCore core = self.core
         cdef RecordBatch batch = None
         cdef int32_t most
-        if _get_running_loop() is not self.loop or not is_clear(self) or core.fatal is not None or self.look():
+        if running_loop() is not self.loop or not is_clear(self) or core.fatal is not None or self.look():
             return None
         most = checked_rows(max_records)
         core.liveness.count()
@@ -151,7 +141,7 @@ cdef class LoopCore:
         return made
 
     def __anext__(self):
-        if _get_running_loop() is not self.loop:
+        if running_loop() is not self.loop:
             self._enter()
         return next_message(self)
 

@@ -15,25 +15,7 @@ process may need. If the next response arrives before N has decoded them, there 
 Compressed responses keep both threads busy: while the application decodes, N decompresses the next batches
 (InflateAhead). When the application reaches the batch that N is decompressing, it decompresses the next one itself.
 """
-cimport cython
 
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, Status
-from kconsumer._core.base.cpp cimport string, to_string, uint32_t
-from kconsumer._core.base.error_codes cimport MESSAGE_TOO_LARGE
-from kconsumer._core.base.wakeup_fd cimport WAIT_READY, WaitResult, wait_readable
-from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, GATE_PASSED, GateResult
-from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY_ERROR, ENTRY_RECORDS
-from kconsumer._core.events.background_event cimport ATTENTION_FATAL
-from kconsumer._core.managers.fetch_session cimport (
-    FETCHED_ERROR,
-    FETCHED_RECORDS,
-    BatchFailure,
-)
-from kconsumer._core.records.records cimport (
-    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeResult, InflateAhead, decode_estimate_rows,
-    decode_release, decode_step, inflate_ahead,
-)
-from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:
     MAX_ROWS = 32768

@@ -2,29 +2,6 @@
 
 thread: N. Never: waits. The manager later completes an event that needs an answer.
 """
-cimport cython
-
-from kconsumer._core.events.application_event cimport (
-    EVENT_ACK_REBALANCE,
-    EVENT_ASSIGNOR_ANSWER,
-    EVENT_CLOSE,
-    EVENT_COMMIT,
-    EVENT_FETCH_COMMITTED,
-    EVENT_LEAVE_CALLBACK,
-    EVENT_LEAVE_GROUP,
-    EVENT_LIST_OFFSETS,
-    EVENT_SUBSCRIBE,
-    EVENT_TOPIC_METADATA,
-    AckRebalanceEvent,
-    AssignorAnswerEvent,
-    CommitEvent,
-    FetchCommittedEvent,
-    LeaveCallbackEvent,
-    LeaveGroupEvent,
-    ListOffsetsEvent,
-    SubscribeEvent,
-    TopicMetadataEvent,
-)
 
 
 @cython.no_gc

@@ -12,13 +12,7 @@ ATTENTION_CONTROL where it must. The call that opens an entry takes its records 
 next call puts them down before it waits, returns or serves a rebalance. Entries of paused partitions are parked. They
 keep their order, and come first when the pause ends.
 """
-cimport cython
 
-from kconsumer._core.base.cpp cimport memory_order_relaxed
-from kconsumer._core.base.gil cimport GIL_DISABLED
-from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
-from kconsumer._core.consumer.message cimport LAZY_VALUE, copy_value, make_message
-from kconsumer._core.state.partition_state cimport Hand
 
 cdef enum:
     # Arenas are released after this many bytes of large values were copied. It is about the data of one arena: the

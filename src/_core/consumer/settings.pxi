@@ -2,12 +2,6 @@
 
 thread: A, before N starts (configure_running_fetch: also later, the fields are atomics). Never: knows a default.
 """
-from kconsumer._core.base.cpp cimport int32_t, uint32_t
-from kconsumer._core.consumer.sasl_settings cimport configure_sasl
-from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.consumer.tls_settings cimport configure_tls
-from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.state.fetch_config cimport RESET_BY_DURATION, RESET_EARLIEST, RESET_LATEST, RESET_NONE
 
 cdef enum:
     FIRST_BOOTSTRAP_ID = -2

@@ -2,13 +2,6 @@
 
 thread: A (the thread that serves callbacks). Never: checks an assignment (kconsumer/assignors.py does).
 """
-from kconsumer._core.consumer.text cimport text_of, utf8
-from kconsumer._core.events.assignor_call cimport (
-    AssignorData,
-    GroupMember,
-    MemberAssignment,
-    TopicPartitions,
-)
 
 
 cdef list texts(const vector[string]& raw):

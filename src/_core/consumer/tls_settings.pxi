@@ -2,9 +2,6 @@
 
 thread: A, before N starts. Never: knows a default, keeps a secret, loads OpenSSL for a consumer without TLS.
 """
-from cpython.pycapsule cimport PyCapsule_GetPointer
-
-from kconsumer._core.network.security cimport TlsClientPtr
 
 
 cdef int configure_tls(SecurityConfig& config, settings) except -1:

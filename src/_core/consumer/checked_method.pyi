@@ -1,3 +1,0 @@
-from typing import Any
-
-def checked_method(method: Any, face: Any) -> Any: ...
