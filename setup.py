@@ -112,6 +112,12 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     return found
 
 
+def with_included(path: Path) -> str:
+    """The text of a module with that of the files that it includes."""
+    text = path.read_text()
+    return text + "".join((path.parent / n).read_text() for n in re.findall(r'^include "([\w.]+)"', text, re.M))
+
+
 def extensions(testing: bool = False) -> list[Extension]:
     compile_args, link_args = compiler_flags()
     headers, libraries = library_folders()
@@ -119,7 +125,8 @@ def extensions(testing: bool = False) -> list[Extension]:
     paths = {path: ("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts) for path in CORE.rglob("*.pyx")}
     if testing:
         paths |= {path: path.with_suffix("").parts for path in HARNESS.glob("*.pyx")}
-    for path, parts in sorted(paths.items()):
+    # The largest first: the compilers end at about the same time.
+    for path, parts in sorted(paths.items(), key=lambda item: -len(with_included(item[0]))):
         name = ".".join(parts)
         found.append(
             Extension(

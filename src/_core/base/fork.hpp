@@ -5,7 +5,7 @@
 
 namespace kc {
 
-// watch_forks() sets it. Only base/fork.pyx calls watch_forks(): that module has the counter that all modules share.
+// watch_forks() sets it. Only base/fork.pxi calls watch_forks(): that module has the counter that all modules share.
 static volatile unsigned long* watched_fork_count = nullptr;
 
 static void note_fork() { *watched_fork_count = *watched_fork_count + 1; }

@@ -1,5 +1,5 @@
 // Owns: FetchSession (KIP-227: the partitions that one broker knows) and FetchedItem, one part of a response.
-// thread: N. Never: decides anything; fetch_sender.pyx does.
+// thread: N. Never: decides anything; fetch_sender.pxi does.
 #pragma once
 #include <algorithm>
 #include <atomic>

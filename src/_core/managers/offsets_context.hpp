@@ -1,5 +1,5 @@
 // Owns: OffsetsContext, the purpose of a ListOffsets or OffsetForLeaderEpoch in flight. thread: N.
-// Never: sends or decides anything; offsets_request_manager.pyx does.
+// Never: sends or decides anything; offsets_request_manager.pxi does.
 #pragma once
 #include <string>
 #include <unordered_map>

@@ -1,6 +1,6 @@
 // Owns: Node and Connection, the data of a broker and of one TCP connection to it.
-// Threads: N. Never: contains logic. connection.pyx reads and writes bytes, connector.pyx opens and closes connections,
-// network_client.pyx manages brokers and requests.
+// Threads: N. Never: contains logic. connection.pxi reads and writes bytes, connector.pyx opens and closes connections,
+// network_client.pxi manages brokers and requests.
 #pragma once
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // Owns: SaslSession, the authentication of one connection: its state, and the time of the next re-authentication.
-// Threads: N. Never: decides the next step: authenticator.pyx does.
+// Threads: N. Never: decides the next step: authenticator.pxi does.
 #pragma once
 #include <openssl/crypto.h>
 

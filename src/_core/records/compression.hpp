@@ -1,5 +1,5 @@
 // Owns: Inflater, one codec stream with its library contexts, which are expensive and reused for many batches.
-// Threads: an Inflater belongs to the decode job that took it. Never: contains logic (compression.pyx does).
+// Threads: an Inflater belongs to the decode job that took it. Never: contains logic (compression.pxi does).
 #pragma once
 #include <lz4frame.h>
 #include <zlib.h>

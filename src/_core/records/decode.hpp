@@ -1,5 +1,5 @@
 // Owns: the data that a decode job keeps between slices. thread: the thread that runs the job (N or A), one at a time.
-// Never: contains logic (batch_decoder.pyx does).
+// Never: contains logic (batch_decoder.pxi does).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ enum DecodeResult : int {
   DECODE_WAIT = 4,     // another thread is inflating the current batch: call again after it has finished
 };
 
-struct Inflater;  // a codec's stream, owned by compression.pyx
+struct Inflater;  // a codec's stream, owned by compression.pxi
 class InflateAhead;
 
 enum DecodeStage : int {

@@ -1,7 +1,7 @@
 // Owns: InflateAhead, the batches of one decode job that an idle thread inflates before the decoder reaches them.
 // Threads: shared: `mutex_` guards everything except the reference count; N and A call claim() and put(), the decoding
 // thread calls reach().
-// Never: inflates (inflate_ahead.pyx does), waits, trusts a header without a check against its bytes, checks a CRC (the
+// Never: inflates (inflate_ahead.pxi does), waits, trusts a header without a check against its bytes, checks a CRC (the
 // decoder does before it takes a batch).
 #pragma once
 #include <atomic>
