@@ -152,21 +152,23 @@ cdef class DelegateDriver:
         self.handler = RecordingHandler()
 
     cdef Request* make(self, int api_key, bytes body, int node, int channel, int64_t timeout_ms, uint64_t cookie,
-                       size_t expected, int low, int high) except NULL:
+                       size_t expected, int low, int high, int64_t wait_ms=0) except NULL:
         cdef Request* request = new Request()
         request.body = new RawBody(api_key, low, high, to_string(body))
         request.node_id = node
         request.channel = <Channel>channel
         request.created_ms = self.clock.now_ms()
         request.deadline_ms = request.created_ms + timeout_ms
+        request.wait_ms = wait_ms
         request.handler = <void*>self.handler
         request.cookie = cookie
         request.expected_bytes = expected
         return request
 
-    def add(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0, expected=0, low=0, high=8):
+    def add(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0, expected=0, low=0, high=8,
+            wait_ms=0):
         """Queue a request."""
-        self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high))
+        self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high, wait_ms))
 
     def add_on_response(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0):
         """Queue this request when the handler receives the next response."""
@@ -333,6 +335,7 @@ cdef class NetworkDriver(DelegateDriver):
         config.connection_setup_timeout_ms = options.pop("connection_setup_timeout_ms", 30000)
         config.connections_max_idle_ms = options.pop("connections_max_idle_ms", 0)
         config.socket_max_fails = options.pop("socket_max_fails", 1)
+        config.silence_ms = options.pop("silence_ms", 10**9)
         config.socket_send_buffer_bytes = options.pop("socket_send_buffer_bytes", 0)
         config.address_family = options.pop("address_family", 0)
         config.use_all_dns_ips = options.pop("use_all_dns_ips", True)

@@ -218,9 +218,8 @@ cdef class ClassicGroupManager(RequestManager):
         self.takes_over = self.member_id.empty() and not self.config.group_instance_id.empty()
         self.membership.membership.joining = True
         self.joining.on_send()
-        # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
-        self._send(body, node, CHANNEL_JOIN, KIND_JOIN, self.round, now_ms, now_ms + max(
-            <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
+        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self._send_round(body, node, KIND_JOIN, now_ms)
 
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil:
         """Add this member's subscription to the request, in the form of this assignor."""
@@ -278,22 +277,30 @@ cdef class ClassicGroupManager(RequestManager):
             body.message.group_instance_id.set(self.config.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE
         self.joining.on_send()
-        self._send(body, node, CHANNEL_JOIN, KIND_SYNC, self.round, now_ms, now_ms + max(
-            <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
+        self._send_round(body, node, KIND_SYNC, now_ms)
+
+    cdef void _send_round(self, RequestBody* body, int32_t node, int32_t kind, int64_t now_ms) noexcept nogil:
+        """Send a JoinGroup or SyncGroup.
+
+        The coordinator answers when all members have sent theirs, at the latest after the rebalance timeout.
+        """
+        cdef int64_t wait_ms = self.config.max_poll_interval_ms + JOIN_GRACE_MS
+        self.join_node = node
+        self._send(body, node, CHANNEL_JOIN, kind, self.round, now_ms, wait_ms,
+                   now_ms + max(<int64_t>self.backoff.request_timeout_ms, wait_ms))
 
     cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t deadline_ms) noexcept nogil:
+                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms) noexcept nogil:
         cdef Request* request = new Request()
         request.body = body
         request.node_id = node
         request.channel = channel
         request.created_ms = now_ms
+        request.wait_ms = wait_ms
         request.deadline_ms = deadline_ms
         request.handler = <void*>self
         request.kind = kind
         request.cookie = cookie
-        if channel == CHANNEL_JOIN:
-            self.join_node = node
         self.delegate.add(request)
 
     # ---- answers
@@ -591,16 +598,20 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- heartbeats
 
     cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
-        """Send heartbeats, except while a JoinGroup is parked, as in the Java client. The coordinator does not expire a
-        member with a parked JoinGroup."""
+        """Send heartbeats, also while a JoinGroup is parked, unlike the Java client.
+
+        The coordinator does not expire a member with a parked JoinGroup. But nothing else shows that the path to it, or
+        the coordinator, is dead: the answer to a JoinGroup may take minutes.
+        """
         cdef int32_t node
         cdef int64_t due, expires
-        if self.generation < 0 or self.phase == PHASE_JOIN and self.joining.in_flight:
+        cdef bint parked = self.phase == PHASE_JOIN and self.joining.in_flight
+        if self.member_id.empty() if parked else self.generation < 0:
             return INT64_MAX
         node = self.coordinator.coordinator()
         if node < 0:
             return INT64_MAX
-        expires = self.heard_ms + self.config.session_timeout_ms
+        expires = INT64_MAX if parked else self.heard_ms + self.config.session_timeout_ms
         if now_ms >= expires:
             self.heard_ms = now_ms
             self._lost_coordinator(node, b"session timed out without receiving a heartbeat response", now_ms)
@@ -628,7 +639,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         # Notice a coordinator that does not answer while there is time to find its successor.
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, now_ms + min(
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, 0, now_ms + min(
             self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
@@ -707,7 +718,7 @@ cdef class ClassicGroupManager(RequestManager):
             if self.membership.leaving != NULL:
                 deadline = min(deadline, self.membership.leaving.deadline_ms)
             self.leave_in_flight = True
-            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, 0, now_ms, deadline)
+            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, 0, now_ms, 0, deadline)
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""

@@ -36,7 +36,7 @@ cdef class FetchSender(RequestManager):
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
     cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
-                    int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil
+                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil
     cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil
     cdef void _ended(self, FetchSession* session) noexcept nogil

@@ -345,7 +345,7 @@ cdef class FetchSender(RequestManager):
         self.counters.fetches.fetch_add(1)
         session.sent_ms = now_ms
         session.urgent_ms = 0
-        self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms,
+        self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms, body.message.max_wait_ms,
                    now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
 
     cdef bint _await_ends(self) noexcept nogil:
@@ -367,13 +367,14 @@ cdef class FetchSender(RequestManager):
         return session.turns.window(self.config.window_from)
 
     cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
-                    int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil:
+                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil:
         cdef Request* request = new Request()
         request.body = body
         request.node_id = session.node_id
         request.channel = channel
         request.created_ms = now_ms
         request.deadline_ms = deadline_ms
+        request.wait_ms = wait_ms
         request.handler = <void*>self
         request.kind = kind
         request.cookie = <uint64_t>session.node_id
@@ -419,7 +420,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = FINAL_EPOCH
             session.session_id = 0
             self.closes_in_flight += 1
-            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, 0, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers

@@ -91,6 +91,7 @@ cdef class Authenticator(Connector):
         asked.version = <int16_t>version
         asked.correlation_id = c.take_correlation_id()
         asked.deadline_ms = INT64_MAX
+        asked.wait_ms = self.config.connection_setup_timeout_ms
         asked.sent_us = self.clock.now_us()
         self.scratch.clear()
         encode_frame(self.scratch, asked.api_key, asked.version, 1, asked.correlation_id, self.config.client_id, body)
@@ -205,6 +206,7 @@ cdef class Authenticator(Connector):
         asked.response_header_version = 1 if asked.version >= 2 else 0
         asked.correlation_id = c.take_correlation_id()
         asked.deadline_ms = INT64_MAX
+        asked.wait_ms = self.config.connection_setup_timeout_ms
         asked.sent_us = self.clock.now_us()
         if not write_token(c, self.config.client_id, asked.correlation_id, token):
             self.refuse(c, string(b"the SASL message is too long"), now_ms)

@@ -45,8 +45,40 @@ struct InFlight {
   bool bare = false;           // a SASL token without a header; its response has no header either
   bool given_up = false;       // its deadline has passed: drop the response
   int64_t deadline_ms = 0;
+  int64_t wait_ms = 0;         // of its request
   int64_t sent_us = 0;
   size_t expected_bytes = 0;
+};
+
+// How long a broker may be silent beyond the wait that a request asked for: then the connection is given up. A dropped
+// packet filter or a forgotten NAT entry shows in nothing else. The limit starts short, since a reconnect costs little,
+// and doubles with each connection that is given up: a slow disk or a busy broker must not be given up for ever. A minute
+// after the latest slow answer it is short again.
+class SilenceLimit {
+ public:
+  int64_t ms(int64_t first_ms, int64_t now_ms) const {
+    return now_ms - raised_ms_ < kCalmMs ? std::max(first_ms, ms_) : first_ms;
+  }
+  void raise(int64_t first_ms, int64_t most_ms, int64_t now_ms) { set(std::min(2 * ms(first_ms, now_ms), most_ms), now_ms); }
+  // An answer came late_ms after the wait of its request: the next one may take as long.
+  void learn(int64_t late_ms, int64_t first_ms, int64_t most_ms, int64_t now_ms) {
+    if (2 * late_ms > first_ms && 2 * late_ms >= ms(first_ms, now_ms)) set(std::min(2 * late_ms, most_ms), now_ms);
+  }
+
+ private:
+  static constexpr int64_t kCalmMs = 60000;
+  void set(int64_t ms, int64_t now_ms) {
+    ms_ = ms;
+    raised_ms_ = now_ms;
+  }
+  int64_t ms_ = 0;
+  int64_t raised_ms_ = -kCalmMs;
+};
+
+// A socket whose TCP handshake runs.
+struct Dial {
+  int fd = -1;
+  size_t address = 0;  // index into Connection.addresses
 };
 
 // The open descriptors, for the child of a fork. N may have been changing any other container during the fork, so the
@@ -101,6 +133,23 @@ class OpenDescriptors {
   Chunk first_;
 };
 
+// At most two dials a second to a broker that does not answer, over all its connections.
+class DialLimit {
+ public:
+  int64_t next_ms() const { return failing_ ? before_last_ms_ + kPeriodMs : 0; }
+  void dialled(int64_t now_ms) {
+    before_last_ms_ = last_ms_;
+    last_ms_ = now_ms;
+  }
+  void set_failing(bool failing) { failing_ = failing; }
+
+ private:
+  static constexpr int64_t kPeriodMs = 1000;
+  bool failing_ = false;
+  int64_t last_ms_ = -kPeriodMs;
+  int64_t before_last_ms_ = -kPeriodMs;
+};
+
 struct Node;
 struct SaslSession;
 
@@ -109,7 +158,7 @@ struct Connection {
   Channel channel = CHANNEL_CONTROL;
   ConnectionState state = CONN_DOWN;
 
-  // The socket, and its registered interest in the selector.
+  // The socket, and its registered interest in the selector. In CONN_CONNECTING there are `dials` instead.
   int fd = -1;
   uint8_t interest = 0;
   std::unique_ptr<Transport> transport;
@@ -118,7 +167,11 @@ struct Connection {
   std::vector<SocketAddress> addresses;
   size_t address_index = 0;      // kept between attempts, so that the next one starts at another address
   size_t addresses_tried = 0;
+  std::vector<Dial> dials;       // the first whose handshake ends becomes `fd`
+  int64_t next_dial_ms = 0;
+  int64_t handshake_ms = 0;      // when the TCP handshake ended
   std::string attempt_errors;    // the error of each address
+  bool unreachable = false;      // the network reported that it cannot reach an address
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
   uint64_t credentials = 0;      // ticket of the check of the TLS credentials for which this attempt waits
@@ -140,6 +193,7 @@ struct Connection {
   std::deque<InFlight> in_flight;
   int32_t next_correlation_id = 1;
   int32_t timeouts = 0;          // since the last response, for socket.max.fails
+  int64_t last_read_ms = 0;      // when bytes arrived last
   bool served = false;           // the broker has answered a request of a manager
 
   // Receiving: the 4-byte size, then the frame in `frame`.
@@ -165,6 +219,10 @@ struct Connection {
     return id;
   }
   Transport* wire() { return transport.get(); }
+  // Since when the broker owes bytes. A throttled connection owes none.
+  int64_t silent_since_ms() const {
+    return std::max({last_read_ms, in_flight.front().sent_us / 1000, throttled_until_ms});
+  }
   // Resets all data of the socket and its session. The caller has already emptied in_flight.
   void reset_io() {
     transport.reset();
@@ -182,6 +240,11 @@ struct Connection {
     sasl.reset();
   }
   const SocketAddress& address() const { return addresses[address_index]; }
+  // Notes the error of an address once, however often it was dialled.
+  void address_failed(size_t address, const std::string& why) {
+    const std::string text = addresses[address].text() + " failed: " + why;
+    if (attempt_errors.find(text) == std::string::npos) attempt_errors += (attempt_errors.empty() ? "" : ", ") + text;
+  }
   void next_address() { address_index = addresses.empty() ? 0 : (address_index + 1) % addresses.size(); }
   // Takes the resolver's addresses. If they are new, the attempts start at the first address again.
   void adopt_addresses(const std::vector<SocketAddress>& found, bool all) {
@@ -200,6 +263,8 @@ struct Node {
   bool retiring = false;           // no longer in the broker list: to be freed after the requests in flight
   std::string refusal;             // the latest reported refusal, of any connection, until the broker accepts one
   bool silent = false;             // a request has timed out, and no response has come since, on any connection
+  SilenceLimit silence;
+  DialLimit dials;
   std::unique_ptr<Connection> connections[kChannels];
 
   explicit Node(const NodeAddress& a)

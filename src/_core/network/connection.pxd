@@ -27,8 +27,24 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         bint bare
         bint given_up
         int64_t deadline_ms
+        int64_t wait_ms
         int64_t sent_us
         size_t expected_bytes
+
+    cdef cppclass SilenceLimit:
+        int64_t ms(int64_t first_ms, int64_t now_ms)
+        void raise_ "raise"(int64_t first_ms, int64_t most_ms, int64_t now_ms)
+        void learn(int64_t late_ms, int64_t first_ms, int64_t most_ms, int64_t now_ms)
+
+    cdef cppclass DialLimit:
+        int64_t next_ms()
+        void dialled(int64_t now_ms)
+        void set_failing(bint failing)
+
+    cdef cppclass Dial:
+        Dial()
+        int fd
+        size_t address
 
     cdef cppclass Connection:
         Connection(Node*, Channel)
@@ -40,6 +56,10 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         vector[SocketAddress] addresses
         size_t address_index
         size_t addresses_tried
+        vector[Dial] dials
+        int64_t next_dial_ms
+        int64_t handshake_ms
+        bint unreachable
         string attempt_errors
         int64_t attempt_started_ms
         int64_t setup_deadline_ms
@@ -58,6 +78,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         deque[InFlight] in_flight
         int32_t next_correlation_id
         int32_t timeouts
+        int64_t last_read_ms
         bint served
         uint8_t* size_bytes
         size_t size_have
@@ -68,8 +89,10 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int32_t take_correlation_id()
         void use(Transport* made)
         Transport* wire()
+        int64_t silent_since_ms()
         void reset_io()
         const SocketAddress& address()
+        void address_failed(size_t address, const string& why)
         void next_address()
         void adopt_addresses(const vector[SocketAddress]& found, bint all)
 
@@ -88,6 +111,8 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         bint retiring
         string refusal
         bint silent
+        SilenceLimit silence
+        DialLimit dials
         NodeStats* stats()
         void collect_stats(vector[NodeStats]& out)
         Connection* connection(Channel)

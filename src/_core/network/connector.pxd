@@ -16,6 +16,7 @@ cdef class Connector(Network):
     cdef int32_t in_flight_count          # thread: N
     cdef int32_t resolving_count          # thread: N
     cdef uint64_t random_state            # thread: N
+    cdef bint closed                      # thread: N; close_all() was called: no request may be sent
 
     cdef void arm(self, int64_t due_ms) noexcept nogil
     cdef uint64_t random(self) noexcept nogil
@@ -26,8 +27,12 @@ cdef class Connector(Network):
     cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil
+    cdef bint dial(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void dial_again(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void check_dials(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void advance_dials(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void hang_up(self, Connection* c, size_t number) noexcept nogil
+    cdef void report_slow(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef bint credentials_checked(self, Connection* c) noexcept nogil
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
@@ -40,6 +45,8 @@ cdef class Connector(Network):
                                 int64_t now_ms) noexcept nogil
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
+    cdef int64_t silence_ms(self, Node* node, int64_t now_ms) noexcept nogil
+    cdef void set_silent(self, Node* node, int64_t now_ms) noexcept nogil
     cdef bint log_loss(self, Connection* c, const Status& status, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil
     cdef void note_loss(self, Connection* c, const Status& status, bint was_ready, bint is_news) noexcept nogil

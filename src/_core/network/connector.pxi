@@ -2,8 +2,11 @@
 
 thread: N. Never: chooses a node or a request, reads, knows the broker list.
 
-A connection attempt tries its addresses one after the other, without a pause. After the last address it has failed, and
-the next attempt may start after the back-off. All states end in lose().
+A connection attempt dials its addresses in a race (RFC 8305): one after another, and the next one earlier if one fails.
+The first that answers wins. Where none answers, it dials again every second, because the kernel itself waits ever
+longer between two SYN packets, and a path that works again would stay unused. When every address has refused, or after
+socket.connection.setup.timeout.ms, the attempt has failed; the next one may start after the back-off. All states end in
+lose().
 """
 
 
@@ -11,6 +14,15 @@ the next attempt may start after the back-off. All states end in lose().
 cdef int64_t REPEAT_LOG_MS = 30000
 # The minimum pause after one side refused the other's identity.
 cdef int64_t REFUSED_RETRY_MS = 1000
+# The pause between two addresses of a race, and between two dials of the same address.
+cdef int64_t RACE_MS = 250
+cdef int64_t REDIAL_MS = 1000
+# The sockets of one attempt that wait at the same time: a path with a long round trip still answers the oldest.
+cdef size_t MOST_DIALS = 4
+# The longest back-off where the network cannot reach a broker: it costs the broker nothing.
+cdef int64_t UNREACHABLE_RETRY_MS = 1000
+# A TLS handshake costs a broker more than a request.
+cdef int64_t HANDSHAKE_SILENCES = 5
 # The maximum number of losses kept for take_losses(); more would add no information.
 cdef size_t MAX_LOSSES = 100
 
@@ -54,6 +66,7 @@ cdef class Connector(Network):
         c.node.stats().connects += 1
         c.failure = Status()
         c.attempt_errors.clear()
+        c.unreachable = False
         c.addresses_tried = 0
         c.attempt_started_ms = now_ms
         c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
@@ -70,13 +83,22 @@ cdef class Connector(Network):
             return
         if self.resolver.lookup(c.node.host, c.node.port, self.config.address_family, False, now_ms,
                                 &found) == LOOKUP_PENDING:
-            return
+            # A name server may be cut off together with the brokers: the former addresses are better than none.
+            if c.addresses.empty() or now_ms < c.attempt_started_ms + REDIAL_MS:
+                self.arm(c.attempt_started_ms + REDIAL_MS)
+                return
+        elif found.status.ok():
+            c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
+        else:
+            c.addresses.clear()
         self.resolving_count -= 1
         c.node.enter(c[0], CONN_CONNECTING, now_ms)
-        if not found.status.ok():
+        if c.addresses.empty():
             self.lose(c, found.status, now_ms)
             return
-        c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
+        c.node.dials.dialled(now_ms)
+        c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
+        self.arm(c.setup_deadline_ms)
         self.connect_next(c, now_ms)
 
     cdef bint credentials_checked(self, Connection* c) noexcept nogil:
@@ -97,42 +119,114 @@ cdef class Connector(Network):
         return True
 
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Try the next addresses until a connection starts, or fail the attempt."""
+        """Dial the next address that takes it; fail the attempt if no dial is left."""
         while c.addresses_tried < c.addresses.size():
             c.addresses_tried += 1
-            if self.open_connection(c, now_ms):
+            if self.dial(c, now_ms):
+                c.next_dial_ms = now_ms + (RACE_MS if c.addresses_tried < c.addresses.size() else REDIAL_MS)
+                self.arm(c.next_dial_ms)
                 return
-        self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
+        if c.dials.empty():
+            self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
 
-    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef int fd = open_socket(c.address().family(), self.config, c.channel == CHANNEL_FETCH)
+    cdef bint dial(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Begin the TCP handshake with the next address. False: it has failed at once."""
+        cdef Dial dial
         cdef int rc
         cdef string why
-        if fd < 0:
+        dial.address = c.address_index
+        dial.fd = open_socket(c.address().family(), self.config, c.channel)
+        c.next_address()
+        if dial.fd < 0:
             why = last_error()
-            self.address_failed(c, why)
+            c.address_failed(dial.address, why)
             return False
-        c.fd = fd
-        self.descriptors.add(fd)
-        rc = start_connect(fd, c.address())
+        self.descriptors.add(dial.fd)
+        rc = start_connect(dial.fd, c.addresses[dial.address])
         if rc == 0 or rc == EINPROGRESS:
-            c.interest = SELECT_WRITE
-            c.node.enter(c[0], CONN_CONNECTING, now_ms)
-            c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
-            self.arm(c.setup_deadline_ms)
-            rc = self.selector.add(fd, c.interest, c)
+            rc = self.selector.add(dial.fd, SELECT_WRITE, c)
             if rc == 0:
+                c.dials.push_back(dial)
                 return True
-            c.interest = 0
-        self.close_socket(c)
-        self.address_failed(c, error_text(rc))
+        self.descriptors.remove(dial.fd)
+        close_descriptor(dial.fd)
+        c.unreachable = c.unreachable or is_unreachable(rc)
+        c.address_failed(dial.address, error_text(rc))
         return False
 
-    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil:
-        if not c.attempt_errors.empty():
-            c.attempt_errors.append(b", ")
-        c.attempt_errors.append(c.address().text()).append(b" failed: ").append(why)
-        c.next_address()
+    cdef void check_dials(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Dial the next address, or all of them again; end the attempt at its deadline."""
+        if now_ms >= c.setup_deadline_ms:
+            c.unreachable = True
+            while not c.dials.empty():
+                c.address_failed(c.dials[0].address, describe(b"no answer within %d ms",
+                                                              self.config.connection_setup_timeout_ms))
+                self.hang_up(c, 0)
+            self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
+            return
+        if now_ms >= c.next_dial_ms:
+            if c.addresses_tried < c.addresses.size():
+                self.connect_next(c, now_ms)
+            else:
+                self.dial_again(c, now_ms)
+        if c.state == CONN_CONNECTING:
+            self.arm(min(c.next_dial_ms, c.setup_deadline_ms))
+
+    cdef void dial_again(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Dial once more, while the latest dials still wait."""
+        cdef int64_t earliest
+        self.report_slow(c, now_ms)
+        c.node.dials.set_failing(True)
+        earliest = c.node.dials.next_ms()
+        if earliest > now_ms:
+            c.next_dial_ms = earliest
+            return
+        c.node.dials.dialled(now_ms)
+        c.next_dial_ms = now_ms + REDIAL_MS
+        if c.dials.size() >= max(MOST_DIALS, c.addresses.size()):
+            self.hang_up(c, 0)
+        self.dial(c, now_ms)
+        if c.dials.empty():
+            self.connect_next(c, now_ms)  # which fails the attempt
+
+    cdef void report_slow(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Let the requests to this broker fail: their managers may know another one. The attempt goes on."""
+        c.failure = Status(ERR_TRANSPORT, describe(b"%s: connect to %s: no answer yet", c.node.name.c_str(),
+                                                   c.addresses[c.dials[0].address].text().c_str()))
+        self.note_loss(c, c.failure, False, self.log_loss(c, c.failure, False, False, now_ms))
+
+    cdef void advance_dials(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Take the first dial whose handshake has ended; drop those that failed."""
+        cdef size_t i = 0
+        cdef int rc
+        cdef bint failed = False
+        while i < c.dials.size():
+            rc = finish_connect(c.dials[i].fd)
+            if rc == 0:
+                c.fd = c.dials[i].fd
+                c.interest = SELECT_WRITE
+                c.address_index = c.dials[i].address
+                c.dials.erase(c.dials.begin() + i)
+                while not c.dials.empty():
+                    self.hang_up(c, 0)
+                self.connected(c, now_ms)
+                return
+            if rc == EINPROGRESS:
+                i += 1
+                continue
+            failed = True
+            c.unreachable = c.unreachable or is_unreachable(rc)
+            c.address_failed(c.dials[i].address, error_text(rc))
+            self.hang_up(c, i)
+        if failed:
+            self.connect_next(c, now_ms)
+
+    cdef void hang_up(self, Connection* c, size_t number) noexcept nogil:
+        cdef int fd = c.dials[number].fd
+        self.selector.remove(fd, SELECT_WRITE)
+        self.descriptors.remove(fd)
+        close_descriptor(fd)
+        c.dials.erase(c.dials.begin() + number)
 
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
         if self.config.security.use_tls:
@@ -140,6 +234,10 @@ cdef class Connector(Network):
         else:
             c.use(new PlaintextTransport(c.fd))
         c.node.enter(c[0], CONN_HANDSHAKE, now_ms)
+        c.handshake_ms = now_ms
+        c.setup_deadline_ms = now_ms + min(<int64_t>self.config.connection_setup_timeout_ms,
+                                           HANDSHAKE_SILENCES * self.silence_ms(c.node, now_ms))
+        self.arm(c.setup_deadline_ms)
         self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
                        c.address().text().c_str())
         self.advance_handshake(c, now_ms)
@@ -157,7 +255,8 @@ cdef class Connector(Network):
         if self.config.api_version_request:
             c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
             c.api_versions_version = API_VERSIONS_FIRST_TRY
-            c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
+            c.setup_deadline_ms = now_ms + min(<int64_t>self.config.api_version_request_timeout_ms,
+                                               self.silence_ms(c.node, now_ms))
             self.arm(c.setup_deadline_ms)
             self.ask_api_versions(c, now_ms)
         else:
@@ -196,13 +295,25 @@ cdef class Connector(Network):
         else:
             self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
 
+    cdef int64_t silence_ms(self, Node* node, int64_t now_ms) noexcept nogil:
+        return node.silence.ms(self.config.silence_ms, now_ms)
+
+    cdef void set_silent(self, Node* node, int64_t now_ms) noexcept nogil:
+        node.silent = True
+        node.silence.raise_(self.config.silence_ms, max(self.config.socket_timeout_ms, self.config.silence_ms), now_ms)
+
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef int channel
         c.node.enter(c[0], CONN_READY, now_ms)
         c.failures = 0
         c.failure = Status()
         c.refused = False
         c.node.refusal.clear()
-        c.last_used_ms = now_ms
+        c.last_used_ms = c.last_read_ms = now_ms
+        c.node.dials.set_failing(False)
+        for channel in range(kChannels):
+            if c.node.connection(<Channel>channel) != NULL:
+                c.node.connection(<Channel>channel).next_dial_ms = now_ms
         # The broker is up, so its other connections need not wait for a back-off that grew while it was down.
         self.retry_by(c.node, now_ms, True)
         if self.config.connections_max_idle_ms > 0:
@@ -228,10 +339,15 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = status
             c.next_address()
+            c.node.dials.set_failing(True)
         c.refused = refused
         self.forget_identity(c, status, now_ms)
         self.note_loss(c, status, was_ready, self.log_loss(c, status, was_ready, was_idle or deliberate, now_ms))
-        if c.wire() != NULL:
+        while not c.dials.empty():
+            self.hang_up(c, 0)
+        if not c.in_flight.empty() and not self.closed:
+            reset_on_close(c.fd)
+        elif c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
         c.node.enter(c[0], CONN_DOWN, now_ms)
@@ -239,6 +355,9 @@ cdef class Connector(Network):
         c.reset_io()
         # Brokers close idle connections; to connect again afterwards is not a retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
+        if c.unreachable:
+            c.next_attempt_ms = min(c.next_attempt_ms, now_ms + UNREACHABLE_RETRY_MS)
+        c.next_attempt_ms = max(c.next_attempt_ms, c.node.dials.next_ms())
         if refused:
             # A broker refuses the same credentials again, and each attempt costs the broker a key derivation or a
             # signature.

@@ -22,10 +22,14 @@ from kconsumer._core.base.status cimport (
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY, api_versions_header_version, fill_api_versions_request,
 )
-from kconsumer._core.network.request cimport ANY_NODE, CHANNEL_CONTROL, CHANNEL_FETCH, CHANNEL_JOIN, RequestBody
+from kconsumer._core.network.request cimport (
+    ANY_NODE, CHANNEL_CONTROL, CHANNEL_COORDINATOR, CHANNEL_FETCH, CHANNEL_JOIN, RequestBody,
+)
 from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
 from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
-from kconsumer._core.network.socket cimport describe, error_text, finish_connect, last_error, open_socket, start_connect
+from kconsumer._core.network.socket cimport (
+    describe, error_text, finish_connect, is_unreachable, last_error, open_socket, reset_on_close, start_connect,
+)
 from kconsumer._core.network.tls_client cimport TlsClient, TlsClientPtr, tls_of
 from kconsumer._core.network.transport cimport (
     HANDSHAKE_DONE, HANDSHAKE_FAILED, HANDSHAKE_WANTS_WRITE, IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, HandshakeState,

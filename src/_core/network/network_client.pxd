@@ -8,8 +8,9 @@ cdef class NetworkClient(Authenticator):
     cdef vector[SelectorEvent] events     # thread: N
     cdef bint reads_pending               # thread: N; a transport has bytes that the selector cannot see
     cdef bint parts_only                  # thread: N; the events of this wait were parts of responses, nothing else
+    cdef int64_t turn_ms                  # thread: N; when the latest poll() had waited
+    cdef bint turned_late                 # thread: N; this process was suspended during the latest turn
     cdef bint on_bootstrap                # thread: N; `nodes` is the bootstrap list
-    cdef bint closed                      # thread: N
     cdef bint abandoned                   # thread: A, in the child of a fork
 
     # thread: A, before N starts. Copies the configuration, retains the pool and opens the selector. Returns 0 or an
@@ -34,6 +35,9 @@ cdef class NetworkClient(Authenticator):
     cdef void check_node(self, Node* node, int64_t now_ms) noexcept nogil
     cdef void check_connection(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void expire_silence(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void give_up_silent(self, Connection* c, int64_t silent_ms, int64_t now_ms) noexcept nogil
+    cdef bint is_suspect(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void visit_unselected(self, int64_t now_ms) noexcept nogil
     cdef void visit_node(self, Node* node, int64_t now_ms) noexcept nogil
     cdef void free_retired(self, int64_t now_ms) noexcept nogil

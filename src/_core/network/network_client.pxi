@@ -16,6 +16,10 @@ cdef size_t SMALL_FRAME_BYTES = 1 << 16
 cdef int64_t FRAME_BYTES_BEFORE_READY = 1 << 20
 # Requests in flight on a connection whose requests do not wait at the broker.
 cdef size_t MAX_IN_FLIGHT = 5
+# A request of a group is not sent on a connection that has been silent for this long while it owes a response.
+cdef int64_t SUSPECT_MS = 500
+# A turn that ends this much later than its wait: the process was suspended, so the time says nothing about the broker.
+cdef int64_t LATE_TURN_MS = 500
 # After this time in a connection attempt, a request for any node tries another node.
 cdef int64_t SLOW_CONNECT_MS = 1000
 # The longest wait before the next attempt to connect to a broker that Metadata lists.
@@ -307,7 +311,9 @@ cdef class NetworkClient(Authenticator):
         if c == NULL:
             c = node.make_connection(channel)
         if c.state == CONN_DOWN:
+            c.next_attempt_ms = max(c.next_attempt_ms, node.dials.next_ms())
             if c.next_attempt_ms > now_ms:
+                self.arm(c.next_attempt_ms)
                 return NODE_BACKOFF
             self.start_attempt(c, now_ms)
             self.arm(now_ms + SLOW_CONNECT_MS)  # then another node may be asked
@@ -315,9 +321,14 @@ cdef class NetworkClient(Authenticator):
         if c.state != CONN_READY:
             return NODE_CONNECTING
         if (c.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel)
-                or self.must_authenticate(c, now_ms)):
+                or self.is_suspect(c, now_ms) or self.must_authenticate(c, now_ms)):
             return NODE_BUSY
         return NODE_READY
+
+    cdef bint is_suspect(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Return whether a request of a group should wait: this connection may be dead, and is then replaced soon."""
+        return (c.channel == CHANNEL_COORDINATOR and not c.in_flight.empty()
+                and now_ms - c.silent_since_ms() >= SUSPECT_MS)
 
     cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
         if not self.finished.empty() or self.reads_pending:
@@ -422,6 +433,7 @@ cdef class NetworkClient(Authenticator):
         sent.version = <int16_t>version
         sent.response_header_version = body.response_header_version(sent.version)
         sent.deadline_ms = request.deadline_ms
+        sent.wait_ms = request.wait_ms
         sent.sent_us = self.clock.now_us()
         sent.expected_bytes = request.expected_bytes
         self.scratch.clear()
@@ -434,7 +446,7 @@ cdef class NetworkClient(Authenticator):
         request.sent_ms = now_ms
         c.node.stats().outbuf_latency_us.add(max(<int64_t>0, sent.sent_us - 1000 * request.created_ms))
         c.last_used_ms = now_ms
-        self.arm(sent.deadline_ms)
+        self.arm(min(sent.deadline_ms, now_ms + sent.wait_ms + self.silence_ms(c.node, now_ms)))
         self.put_on_wire(c, sent, now_ms)
 
     # -- receiving -----------------------------------------------------------------------------------------------------
@@ -442,6 +454,8 @@ cdef class NetworkClient(Authenticator):
     cdef void read_in(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t share = READ_SHARE_BYTES
         cdef int64_t limit = min(self.config.receive_message_max_bytes, FRAME_BYTES_BEFORE_READY)
+        cdef int64_t allowed_since = (INT64_MAX if c.in_flight.empty()
+                                      else c.silent_since_ms() + c.in_flight.front().wait_ms)
         cdef Status why
         cdef IoOutcome outcome = IO_FRAME
         while c.fd >= 0 and outcome == IO_FRAME:
@@ -456,7 +470,12 @@ cdef class NetworkClient(Authenticator):
             elif outcome == IO_BROKEN:
                 c.node.stats().rx_errors += 1
                 self.lose(c, why, now_ms)
-        c.node.stats().rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
+        if share < READ_SHARE_BYTES:
+            c.node.stats().rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
+            c.last_read_ms = now_ms
+            if not self.turned_late and allowed_since < now_ms:
+                c.node.silence.learn(now_ms - allowed_since, self.config.silence_ms, self.config.socket_timeout_ms,
+                                     now_ms)
         if c.fd < 0:
             return
         if c.wire().pending():
@@ -514,19 +533,13 @@ cdef class NetworkClient(Authenticator):
     # -- the turn ------------------------------------------------------------------------------------------------------
 
     cdef void handle_event(self, Connection* c, int ready, int64_t now_ms) noexcept nogil:
-        cdef int rc, crossed
-        if c.fd < 0:
+        cdef int crossed
+        if c.fd < 0 and c.dials.empty():
             return
         c.node.stats().wakeups += 1
         self.parts_only = self.parts_only and c.state == CONN_READY
         if c.state == CONN_CONNECTING:
-            rc = finish_connect(c.fd)
-            if rc == 0:
-                self.connected(c, now_ms)
-            elif rc != EINPROGRESS:
-                self.close_socket(c)
-                self.address_failed(c, error_text(rc))
-                self.connect_next(c, now_ms)
+            self.advance_dials(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.advance_handshake(c, now_ms)
             if c.fd >= 0 and c.wire().pending():  # bytes after the handshake, which the selector cannot see
@@ -552,6 +565,7 @@ cdef class NetworkClient(Authenticator):
             if rc != 0:
                 self.log.write(3, 0, b"SELECT", b"waiting for sockets failed: %s", error_text(rc).c_str())
             now_ms = self.clock.now_ms()
+            self.turned_late = wait_ms < INT64_MAX - LATE_TURN_MS and now_ms - self.turn_ms > wait_ms + LATE_TURN_MS
             # Handle events before timers: after a suspend the response may already be in the socket.
             self.parts_only = not self.events.empty()
             for i in range(self.events.size()):
@@ -564,6 +578,7 @@ cdef class NetworkClient(Authenticator):
         if self.reads_pending or self.resolving_count > 0 or self.paused_count > 0:
             self.visit_unselected(now_ms)
         self.expand_bootstrap(now_ms)
+        self.turn_ms = now_ms
         self.run_timers(now_ms)
         for i in range(self.finished.size()):
             done.push_back(self.finished[i])
@@ -659,6 +674,8 @@ cdef class NetworkClient(Authenticator):
             self.arm(due)
         if c.state == CONN_READY:
             self.expire_in_flight(c, now_ms)
+            if c.state == CONN_READY and not c.in_flight.empty():
+                self.expire_silence(c, now_ms)
             if c.state == CONN_READY and c.in_flight.empty() and self.config.connections_max_idle_ms > 0:
                 due = c.last_used_ms + self.config.connections_max_idle_ms
                 if due > now_ms:
@@ -671,6 +688,8 @@ cdef class NetworkClient(Authenticator):
                 self.arm(c.next_attempt_ms)
         elif c.state == CONN_SASL:
             return
+        elif c.state == CONN_CONNECTING:
+            self.check_dials(c, now_ms)
         elif c.setup_deadline_ms > now_ms:
             self.arm(c.setup_deadline_ms)
         elif c.state == CONN_RESOLVING and not self.credentials_checked(c):
@@ -679,18 +698,16 @@ cdef class NetworkClient(Authenticator):
         elif c.state == CONN_RESOLVING:
             self.lose(c, Status(ERR_RESOLVE, describe(b"'%s' was not resolved within %d ms", c.node.host.c_str(),
                                                       self.config.connection_setup_timeout_ms)), now_ms)
-        elif c.state == CONN_CONNECTING:
-            self.close_socket(c)
-            self.address_failed(c, describe(b"no answer within %d ms", self.config.connection_setup_timeout_ms))
-            self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
+            self.set_silent(c.node, now_ms)
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the TLS handshake did not end within %d ms: check that this is a TLS port",
-                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
+                b"connected to %s, but the TLS handshake did not end within %lld ms: check that this is a TLS port",
+                c.address().text().c_str(), <long long>(now_ms - c.handshake_ms))), now_ms)
         else:
+            self.set_silent(c.node, now_ms)
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but it did not answer ApiVersions within %d ms; check that this is a Kafka port",
-                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
+                b"connected to %s, but it did not answer ApiVersions within %lld ms; check that this is a Kafka port",
+                c.address().text().c_str(), <long long>(now_ms - c.in_flight.front().sent_us // 1000))), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i, unanswered = 0
@@ -718,6 +735,36 @@ cdef class NetworkClient(Authenticator):
         if (self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails
                 or unanswered >= max_in_flight(c.channel)):
             self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
+
+    cdef void expire_silence(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Give the connection up if its broker has owed bytes for too long. Slow bytes count as life."""
+        cdef int64_t silent_since = c.silent_since_ms()
+        cdef int64_t due = silent_since + c.in_flight.front().wait_ms + self.silence_ms(c.node, now_ms)
+        cdef Connection* other
+        cdef int channel
+        if due > now_ms:
+            self.arm(due)
+            return
+        self.set_silent(c.node, now_ms)
+        # The other connections to this broker take the same path. A JoinGroup may be parked in one of them for minutes.
+        for channel in range(kChannels):
+            other = c.node.connection(<Channel>channel)
+            if other != NULL and other != c and other.state == CONN_READY and other.last_read_ms < silent_since:
+                self.give_up_silent(other, now_ms - other.last_read_ms, now_ms)
+        self.give_up_silent(c, now_ms - silent_since, now_ms)
+
+    cdef void give_up_silent(self, Connection* c, int64_t silent_ms, int64_t now_ms) noexcept nogil:
+        cdef string why = describe(b"silent for %lld ms", <long long>silent_ms)
+        cdef InFlight* first
+        if not c.in_flight.empty():
+            first = &c.in_flight.front()
+            why = describe(b"silent for %lld ms while the response to %s was due: the connection is replaced",
+                           <long long>silent_ms, api_name(first.api_key))
+            if first.request != NULL:
+                c.node.stats().req_timeouts += 1
+                self.finish_failed(first.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
+                first.request = NULL
+        self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
 
 
 cdef void adopt_from_bootstrap(map[int32_t, Node*]& bootstrap, Node* node) noexcept nogil:

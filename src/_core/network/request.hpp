@@ -49,6 +49,7 @@ struct Request {
   int32_t node_id = ANY_NODE;       // ANY_NODE: the delegate chooses a node and sets its id here
   Channel channel = CHANNEL_CONTROL;
   int64_t deadline_ms = 0;          // absolute, monotonic: then it fails with ERR_TIMED_OUT, sent or not
+  int64_t wait_ms = 0;              // how long the broker may hold it back by its own wish (Fetch, JoinGroup, SyncGroup)
   int64_t created_ms = 0;
   int64_t sent_ms = 0;
   void* handler = nullptr;          // the ResponseHandler that sent it; outlives the request
@@ -90,6 +91,7 @@ struct NetworkConfig {
   bool socket_keepalive = false;
   bool socket_nagle_disable = true;
   int32_t socket_max_fails = 1;
+  int32_t silence_ms = 1000;                    // the first limit of a SilenceLimit
   int32_t address_family = 0;                   // 0 any, 4, 6
   int32_t broker_address_ttl_ms = 1000;
   bool use_all_dns_ips = true;

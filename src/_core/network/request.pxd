@@ -36,6 +36,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         int32_t node_id
         Channel channel
         int64_t deadline_ms
+        int64_t wait_ms
         int64_t created_ms
         int64_t sent_ms
         void* handler
@@ -76,6 +77,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         bint socket_keepalive
         bint socket_nagle_disable
         int32_t socket_max_fails
+        int32_t silence_ms
         int32_t address_family
         int32_t broker_address_ttl_ms
         bint use_all_dns_ips

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -91,7 +92,7 @@ inline int fetch_receive_buffer_bytes() {
 }
 
 // Creates a non-blocking, close-on-exec socket with the configured options. Returns -1 and sets errno after an error.
-inline int open_socket(int family, const NetworkConfig& config, bool fetches) {
+inline int open_socket(int family, const NetworkConfig& config, Channel channel) {
 #ifdef __linux__
   int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
   if (fd < 0) return -1;
@@ -108,11 +109,38 @@ inline int open_socket(int family, const NetworkConfig& config, bool fetches) {
   // Ignore errors of options: the connection works without them.
   if (config.socket_nagle_disable) set(IPPROTO_TCP, TCP_NODELAY, 1);
   if (config.socket_keepalive) set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  // Sent data that is not acknowledged for so long ends the connection, also if no request waits.
+  int unacknowledged_ms = std::max(config.socket_timeout_ms, 5000);
+  if (channel == CHANNEL_JOIN) {
+    // A parked JoinGroup is silent for minutes. The probes find a dead path, and keep a NAT from forgetting a good one.
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
+    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+#endif
+    unacknowledged_ms = std::min(unacknowledged_ms, 15000);
+  }
+#ifdef TCP_USER_TIMEOUT
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, unacknowledged_ms);
+#endif
   if (config.socket_send_buffer_bytes > 0) set(SOL_SOCKET, SO_SNDBUF, config.socket_send_buffer_bytes);
   int receive_bytes = config.socket_receive_buffer_bytes;
-  if (receive_bytes == 0 && fetches) receive_bytes = fetch_receive_buffer_bytes();
+  if (receive_bytes == 0 && channel == CHANNEL_FETCH) receive_bytes = fetch_receive_buffer_bytes();
   if (receive_bytes > 0) set(SOL_SOCKET, SO_RCVBUF, receive_bytes);
   return fd;
+}
+
+// Makes the close of a socket a reset: the kernel then drops what it has not sent or received. After an orderly close it
+// would go on to deliver a request that was given up, for example an older commit after a newer one.
+inline void reset_on_close(int fd) {
+  struct linger off = {1, 0};
+  (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
+// Whether the network, not the peer, has refused a connection: a retry costs the peer nothing.
+inline bool is_unreachable(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN || error == EHOSTDOWN;
 }
 
 // Returns 0 if connected, EINPROGRESS if the connection is not established yet, otherwise the errno.

@@ -1,6 +1,6 @@
 # Declares network/socket.hpp for Cython. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, string
-from kconsumer._core.network.request cimport NetworkConfig
+from kconsumer._core.network.request cimport Channel, NetworkConfig
 
 
 cdef extern from "network/socket.hpp" namespace "kc" nogil:
@@ -14,6 +14,8 @@ cdef extern from "network/socket.hpp" namespace "kc" nogil:
     string host_and_port(const string& host, int32_t port)
     string error_text(int error)
     string last_error()
-    int open_socket(int family, const NetworkConfig& config, bint fetches)
+    void reset_on_close(int fd)
+    bint is_unreachable(int error)
+    int open_socket(int family, const NetworkConfig& config, Channel channel)
     int start_connect(int fd, const SocketAddress& address)
     int finish_connect(int fd)
