@@ -96,6 +96,11 @@ def library_folders() -> tuple[list[str], list[str]]:
     return ([f"{prefix}/include"], [f"{prefix}/lib"]) if prefix else ([], [])
 
 
+def included_in(path: Path) -> list[Path]:
+    """The files that a Cython file includes."""
+    return [path.parent / n for n in re.findall(r'^include "([\w.]+)"', path.read_text(), re.M)]
+
+
 def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     """The core's own headers that a file includes, directly or through what it cimports."""
     if path in seen or not path.exists():
@@ -103,30 +108,26 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     seen.add(path)
     text = path.read_text()
     found = {path} if path.suffix == ".hpp" else set()
-    names = [folder / n for folder in (CORE, HARNESS) for n in re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)]
+    named = re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)
+    names = [folder / n for folder in (CORE, HARNESS) for n in named]
     names += [CORE / f"{m.replace('.', '/')}.pxd" for m in re.findall(r"kconsumer\._core\.([\w.]+) cimport", text)]
     names += [path.with_suffix(".pxd")] if path.suffix == ".pyx" else []
-    names += [path.parent / n for n in re.findall(r'^include "([\w.]+)"', text, re.M)]
+    names += included_in(path)
     for name in names:
         found |= headers_of(name, seen)
     return found
-
-
-def with_included(path: Path) -> str:
-    """The text of a module with that of the files that it includes."""
-    text = path.read_text()
-    return text + "".join((path.parent / n).read_text() for n in re.findall(r'^include "([\w.]+)"', text, re.M))
 
 
 def extensions(testing: bool = False) -> list[Extension]:
     compile_args, link_args = compiler_flags()
     headers, libraries = library_folders()
     found = []
-    paths = {path: ("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts) for path in CORE.rglob("*.pyx")}
+    paths = {path: ("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts)
+             for path in CORE.rglob("*.pyx")}
     if testing:
         paths |= {path: path.with_suffix("").parts for path in HARNESS.glob("*.pyx")}
     # The largest first: the compilers end at about the same time.
-    for path, parts in sorted(paths.items(), key=lambda item: -len(with_included(item[0]))):
+    for path, parts in sorted(paths.items(), key=lambda item: -sum(f.stat().st_size for f in included_in(item[0]))):
         name = ".".join(parts)
         found.append(
             Extension(

@@ -301,7 +301,7 @@ def find(core: Path, place: str) -> Found:
     depth = " {4}" if cls else ""
     function = re.compile(rf"^{depth}(?:cdef|cpdef|def)\b[^=\n]*?\b{name}\(.*\n(?:(?:{depth} .*|\s*|#.*)\n)*", re.M)
     found = []
-    for source in sorted(core.rglob("*.p[yx][xi]")):
+    for source in sorted([*core.rglob("*.pyx"), *core.rglob("*.pxi")]):
         text = source.read_text()
         whole = re.compile(rf"^cdef class {cls}\b.*\n(?:(?: .*|\s*|#.*)\n)*" if cls else r"\A[\s\S]*", re.M)
         for body in whole.finditer(text):
