@@ -1,4 +1,5 @@
 # FetchHandler: the source of records for poll, consume and consume_batch. thread: A (the exclusive call).
+from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, uint64_t, vector
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
 from kconsumer._core.consumer.message cimport Message
@@ -7,6 +8,7 @@ from kconsumer._core.network.network cimport Network
 from kconsumer._core.records.columns cimport BlockPool, Columns
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.session cimport Session
 from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 
@@ -18,6 +20,8 @@ cdef class FetchHandler:
     cdef FetchConfig* config                  # thread: A (atomics)
     cdef FetchCounters* counters              # thread: A (atomics)
     cdef Network network                      # thread: A (only wakeup() is called)
+    cdef Clock clock                          # thread: A (reads only)
+    cdef Session* session                     # thread: A (an atomic; NULL without a group)
     cdef dict topics                          # thread: A (bytes → str, one object per topic)
     cdef deque[FetchEntry] ready              # thread: A (taken, in order; the front entry is current while is_open)
     cdef deque[FetchEntry] parked             # thread: A (of paused partitions, in order)
@@ -53,6 +57,8 @@ cdef class FetchHandler:
     cdef int32_t opened_at                    # thread: A
 
     cdef bint open_next(self)
+    # Whether this member's session is over: until the coordinator answers, no records are returned.
+    cdef bint holds_back(self) noexcept nogil
     cdef Message next_message(self)
     cdef void revalidate(self) noexcept nogil
     cdef bint has_error(self) noexcept nogil

@@ -22,6 +22,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         int64_t now_ms
         Faults faults
         int64_t latency_ms
+        int64_t session_ms
         bint tracing
         vector[string] lines
         vector[string] violations
@@ -130,6 +131,8 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         bint stopped
         bint needs_turn
         int64_t due_ms
+        int64_t heard_ms
+        void cut(bint outbound, bint inbound, int64_t for_ms)
         void use_pool(BlockPool*)
         int ready(int32_t, int)
         void send(Request*)

@@ -72,6 +72,10 @@ cdef class SimulatedCluster:
         self.brokers.coordinator.modern.session_timeout_ms = session_timeout_ms
         self.brokers.coordinator.modern.heartbeat_interval_ms = heartbeat_interval_ms
 
+    def set_session(self, int64_t ms):
+        """Set the session timeout of the group's members, for the invariants of a session."""
+        self.brokers.world.session_ms = ms
+
     def set_tracing(self, bint on):
         self.brokers.world.tracing = on
 
@@ -285,6 +289,15 @@ cdef class SimulatedNetwork(Network):
                 break
             inc(it)
         del self.client
+
+    def cut(self, bint outbound, bint inbound, int64_t for_ms):
+        """Cut the client off: nothing arrives from now on, until the network is back."""
+        self.client.cut(outbound, inbound, for_ms)
+
+    @property
+    def heard_ms(self):
+        """Return when the latest heartbeat was sent that a coordinator answered; -1: none yet."""
+        return self.client.heard_ms
 
     def kill(self):
         """End the process: the system closes its connections."""
