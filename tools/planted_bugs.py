@@ -37,6 +37,25 @@ class Bug:
 
 
 BUGS = (
+    Bug("records are returned after the session is over", "FetchHandler.holds_back",
+        "self.session.hold_back(self.clock.boot_us())", "False"),
+    Bug("commits are sent after the session is over", "CommitRequestManager._session_is_over",
+        "self.shared.session.over(self.delegate.clock.boot_us())", "False"),
+    Bug("a commit that waits for its connection is sent after the session is over",
+        "CommitRequestManager.on_session_over",
+        "        self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT)))\n", ""),
+    Bug("a session counts from the receipt of the answer", "ClassicGroupManager._on_heartbeat",
+        "            self.heartbeat.on_success()\n            self._heard(self.heartbeat_boot_us)\n",
+        "            self.heartbeat.on_success()\n            self._heard(self.delegate.clock.boot_us())\n",
+        ("classic",)),
+    Bug("a call that holds records back is not woken when the session goes on", "MembershipManager._check_session",
+        "            self.background.attention.set(<uint32_t>ATTENTION_CONTROL)\n"
+        "            self.background.wake()\n",
+        "            self.background.attention.set(<uint32_t>ATTENTION_CONTROL)\n",
+        test="tests/unit/managers/test_session.py::test_a_waiting_call_is_woken_when_the_session_goes_on"),
+    Bug("a connection that was given up is closed in order", "Connector.lose",
+        "            reset_on_close(c.fd)\n", "            pass\n",
+        test="tests/unit/network/test_silence.py::test_a_given_up_connection_is_reset_and_not_closed_in_order"),
     Bug("partitions are taken away whose records are in the application's hands", "SubscriptionState.take_away",
         "how == TAKE_FREE and self._in_hand(partitions)", "how == TAKE_FREE and False"),
     Bug("a call puts down the records that it returns", "SubscriptionState._put_down",

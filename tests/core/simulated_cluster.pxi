@@ -20,6 +20,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         int64_t now_ms
         Faults faults
         int64_t latency_ms
+        int64_t session_ms
         bint tracing
         vector[string] lines
         vector[string] violations
@@ -128,6 +129,8 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         bint stopped
         bint needs_turn
         int64_t due_ms
+        int64_t heard_ms
+        void cut(bint outbound, bint inbound, int64_t for_ms)
         void use_pool(BlockPool*)
         int ready(int32_t, int)
         void send(Request*)
@@ -199,6 +202,10 @@ cdef class SimulatedCluster:
         self.brokers.coordinator.uses_modern = True
         self.brokers.coordinator.modern.session_timeout_ms = session_timeout_ms
         self.brokers.coordinator.modern.heartbeat_interval_ms = heartbeat_interval_ms
+
+    def set_session(self, int64_t ms):
+        """Set the session timeout of the group's members, for the invariants of a session."""
+        self.brokers.world.session_ms = ms
 
     def set_tracing(self, bint on):
         self.brokers.world.tracing = on
@@ -415,6 +422,15 @@ cdef class SimulatedNetwork(Network):
                 break
             inc(it)
         del self.client
+
+    def cut(self, bint outbound, bint inbound, int64_t for_ms):
+        """Cut the client off: nothing arrives from now on, until the network is back."""
+        self.client.cut(outbound, inbound, for_ms)
+
+    @property
+    def heard_ms(self):
+        """Return when the latest heartbeat was sent that a coordinator answered; -1: none yet."""
+        return self.client.heard_ms
 
     def kill(self):
         """End the process: the system closes its connections."""

@@ -25,6 +25,8 @@ RAISING_EVERY = 8
 ABSENCES_EVERY = 16
 QUIET_EVERY, QUIET = 4, 1  # in these histories most members have no callbacks
 IMPATIENT_EVERY, IMPATIENT = 16, 5
+CUTS_EVERY, CUTS = 4, 2  # in these histories members are cut off from all brokers, without a reset
+CUTS_MS = (500, 1500, 3000, 5000, 8000, 15_000)  # shorter and longer than the session
 IMPATIENT_MS = 1500
 SESSION_MS = 6000
 LOSSES = 0.2
@@ -55,6 +57,8 @@ class History:
         self.absences = protocol == "classic" and seed % ABSENCES_EVERY == 0
         self.raising_commits = seed % RAISING_EVERY == 3  # on_commit raises in close()
         self.quiet = protocol != "assign" and seed % QUIET_EVERY == QUIET
+        self.session_ms = SESSION_MS
+        self.cuts = protocol != "assign" and seed % CUTS_EVERY == CUTS
         self.absences_ms: tuple[int, ...] = ()  # how long applications are away, besides the usual times
         self.wait_ms: int | None = None  # rebalance.application.wait.ms
         # commit(asynchronous=False) gives up before its request has an answer, and others of the same offsets go on.
@@ -82,7 +86,7 @@ class History:
         chance = self.chance
         # Nothing goes wrong in a calm history: no commit may fail in it, and where members commit as they give
         # partitions up, no record is read twice.
-        self.calm = self.protocol != "assign" and chance.random() < 0.3 and not self.absences
+        self.calm = self.protocol != "assign" and chance.random() < 0.3 and not (self.absences or self.cuts)
         self.per_record = False    # members commit after every record
         self.hand_over = False     # members commit their positions in on_revoke, asynchronously
         self.brokers_fail = False  # or the network does
@@ -140,7 +144,13 @@ class History:
                 "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 1000,
                 "partition.assignment.strategy": chance.choice(ASSIGNORS)})
         else:
+            self.common["consumer.session.timeout.ms"] = SESSION_MS
             self.cluster.use_consumer_protocol(SESSION_MS, 1000)
+        self.cluster.set_session(SESSION_MS)
+        if self.cuts:
+            self.brokers_fail = True
+            for _ in range(chance.randint(1, 4)):
+                self.later(chance.randrange(1000, 20_000), self.cut_one_off)
         if self.impatient and not self.calm:
             self.common.update({"default.api.timeout.ms": IMPATIENT_MS, "enable.auto.commit": True,
                                 "auto.commit.interval.ms": 300, "enable.auto.offset.store": False})
@@ -192,6 +202,12 @@ class History:
             if self.impatient:
                 self.faults.update({"lose_response": LOSSES, "refuse": LOSSES})
             self.cluster.set_faults(**self.faults)
+
+    def cut_one_off(self) -> None:
+        going = [a for a in self.going() if not a.closed]
+        if going and not self.faults_end:
+            out, back = self.chance.choice([(True, True), (True, False), (False, True)])
+            self.chance.choice(going).network.cut(out, back, self.chance.choice(CUTS_MS))
 
     def begin_lull(self) -> None:
         """Brokers and the network work for a while: every partition must be read again before the lull ends."""

@@ -629,6 +629,10 @@ class Member(Application):
 
     def check(self, messages) -> None:
         messages = list(messages)
+        heard_ms = self.network.heard_ms
+        is_over = 0 <= heard_ms < self.simulation.now_ms - self.history.session_ms
+        if is_over and any(m.error() is None for m in messages):
+            raise self.broken(f"returns records, although its session is over: heard at {heard_ms} ms")
         for where in {(m.topic(), m.partition()) for m in messages if m.error() is None}:
             if where in self.ownership:
                 self.hands[where] = (self.ownership[where], self.simulation.now_ms)

@@ -9,6 +9,27 @@ cdef int64_t monotonic_us() noexcept nogil:
     return <int64_t>t.tv_sec * 1000000 + t.tv_nsec // 1000
 
 
+cdef extern from * nogil:
+    """
+    #include <time.h>
+    static inline int64_t kc_boot_us() {
+    #ifdef CLOCK_BOOTTIME
+      const clockid_t clock = CLOCK_BOOTTIME;
+    #else
+      const clockid_t clock = CLOCK_MONOTONIC;  // macOS: counts while the machine sleeps
+    #endif
+      struct timespec t;
+      clock_gettime(clock, &t);
+      return static_cast<int64_t>(t.tv_sec) * 1000000 + t.tv_nsec / 1000;
+    }
+    """
+    int64_t kc_boot_us()
+
+
+cdef int64_t boot_us() noexcept nogil:
+    return kc_boot_us()
+
+
 @cython.no_gc
 cdef class Clock:
     """Monotonic time in milliseconds and microseconds."""
@@ -18,6 +39,9 @@ cdef class Clock:
 
     cdef int64_t now_us(self) noexcept nogil:
         return monotonic_us()
+
+    cdef int64_t boot_us(self) noexcept nogil:
+        return boot_us()
 
 
 @cython.no_gc
@@ -33,9 +57,16 @@ cdef class ManualClock(Clock):
     cdef int64_t now_us(self) noexcept nogil:
         return self.time_us
 
+    cdef int64_t boot_us(self) noexcept nogil:
+        return self.time_us + self.suspended_us
+
     def advance(self, int64_t ms):
         """Move time forward by ``ms`` milliseconds."""
         self.time_us += ms * 1000
+
+    def suspend(self, int64_t ms):
+        """Let ``ms`` milliseconds pass that only boot_us() counts."""
+        self.suspended_us += ms * 1000
 
     @property
     def ms(self):

@@ -38,6 +38,7 @@ from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport BackoffConfig
+from kconsumer._core.state.session cimport Session
 from kconsumer._core.state.state cimport FetchPositions, SubscriptionState
 
 include "answers.pxd"
@@ -48,8 +49,8 @@ include "settings.pxd"
 include "message.pxd"
 include "array_stream.pxd"
 include "record_batch.pxd"
-include "fetch_decoder.pxd"
 include "fetch_handler.pxd"
+include "fetch_decoder.pxd"
 include "application_event_processor.pxd"
 include "statistics.pxd"
 include "consumer_network_thread.pxd"

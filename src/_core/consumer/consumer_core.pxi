@@ -733,6 +733,8 @@ cdef class ConsumerCore(ConsumerParts):
                     self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
                     self.stop_thread()
                     self.handler.drop_all()
+                    self.decoder.drop_all()
+                    self.pool.stop_caching()
                     while True:
                         try:
                             yield from self._serving()  # callbacks and log lines of the end

@@ -121,6 +121,8 @@ cdef class ConsumerParts:
         self.handler.pool = self.pool
         self.handler.config = &self.config
         self.handler.counters = &self.counters
+        self.handler.clock = self.clock
+        self.decoder.handler = self.handler
         self._build_thread(settings)
 
     def _build_thread(self, settings):

@@ -18,6 +18,7 @@ cdef class FetchDecoder:
     cdef BlockPool* pool                      # shared: inside
     cdef PollIdle* idle                       # shared: inside (A's sleeps)
     cdef FetchConfig* config                  # shared: atomics
+    cdef FetchHandler handler                 # thread: A (holds_back() only)
     cdef FetchCounters* counters              # shared: atomics
     cdef deque[FetchedItem*] items            # shared: gate (in order; the front item is being decoded)
     cdef Columns* columns                     # shared: gate (the arena to fill, or NULL)
@@ -42,7 +43,9 @@ cdef class FetchDecoder:
     cdef AssistResult assist(self) noexcept nogil
     cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil
     cdef bint begin_wait(self, uint32_t others) noexcept nogil
+    cdef void drop_all(self) noexcept nogil
     cdef void end_wait(self, uint32_t others, bint slept, bint woken) noexcept nogil
+    cdef bint _has_records(self) noexcept nogil
     cdef void leave_wait(self) noexcept nogil
     cdef void step(self, int64_t budget_bytes) noexcept nogil
     # private

@@ -39,6 +39,10 @@ cdef class FetchDecoder:
         self.positions = positions
 
     def __dealloc__(self):
+        self.drop_all()
+
+    cdef void drop_all(self) noexcept nogil:
+        """Drop everything that was fetched and is not decoded, after the end of the network thread."""
         cdef size_t i
         self.gate.give(self.sender.fetched)
         self.gate.take(self.items)
@@ -46,10 +50,13 @@ cdef class FetchDecoder:
             self._drop_front()
         for i in range(self.ahead.size()):
             self.ahead[i].release()
+        self.ahead.clear()
         for i in range(self.entries.size()):
             self.entries[i].release()
+        self.entries.clear()
         if self.columns != NULL:
             self.columns.release()
+        self.columns = NULL
 
     # ---- N: which thread decodes
 
@@ -170,18 +177,21 @@ cdef class FetchDecoder:
         """
         self.gate.waits.store(True)
         self.armed = False
-        self.assisted = self.assist() if self.buffer.empty() else ASSIST_DONE
+        self.assisted = ASSIST_DONE if self._has_records() else self.assist()
         if self.assisted != ASSIST_NOTHING:
             return False
         self.armed = True
         self.background.waiting.store(True)
         # Check again: data that arrived before the flag was set has not woken A.
         self.assisted = self.assist()
-        if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
+        if (self.assisted != ASSIST_NOTHING or self._has_records()
                 or not self.background.attention.no_bits_except(others)):
             return False
         self.idle.begin(self.clock.now_us())
         return True
+
+    cdef bint _has_records(self) noexcept nogil:
+        return not self.buffer.empty() and not self.handler.holds_back()
 
     cdef void end_wait(self, uint32_t others, bint slept, bint woken) noexcept nogil:
         """Note that the application is awake; `woken`: not by a timeout or a signal."""

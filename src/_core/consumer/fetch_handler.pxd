@@ -9,6 +9,8 @@ cdef class FetchHandler:
     cdef FetchConfig* config                  # thread: A (atomics)
     cdef FetchCounters* counters              # thread: A (atomics)
     cdef Network network                      # thread: A (only wakeup() is called)
+    cdef Clock clock                          # thread: A (reads only)
+    cdef Session* session                     # thread: A (an atomic; NULL without a group)
     cdef dict topics                          # thread: A (bytes → str, one object per topic)
     cdef deque[FetchEntry] ready              # thread: A (taken, in order; the front entry is current while is_open)
     cdef deque[FetchEntry] parked             # thread: A (of paused partitions, in order)
@@ -44,6 +46,8 @@ cdef class FetchHandler:
     cdef int32_t opened_at                    # thread: A
 
     cdef bint open_next(self)
+    # Whether this member's session is over: until the coordinator answers, no records are returned.
+    cdef bint holds_back(self) noexcept nogil
     cdef Message next_message(self)
     cdef void revalidate(self) noexcept nogil
     cdef bint has_error(self) noexcept nogil

@@ -129,6 +129,9 @@ cdef class FetchHandler:
         cdef FetchEntry* entry
         if self.is_open:
             self._close_entry()
+        if self.holds_back():
+            self.subscription.put_down()
+            return False
         while True:
             if self.ready.empty():
                 if self.buffer.empty():
@@ -165,6 +168,9 @@ cdef class FetchHandler:
                 return True
             self.is_open = False
             self.row_end = self.row
+
+    cdef bint holds_back(self) noexcept nogil:
+        return self.session != NULL and self.session.counts() and self.session.hold_back(self.clock.boot_us())
 
     cdef bint _take_in_hand(self, FetchEntry* entry, int32_t leader_epoch) noexcept nogil:
         """Keep N from taking the partition away before the next call. False: it has just done so."""

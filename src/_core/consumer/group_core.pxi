@@ -46,6 +46,7 @@ cdef class GroupCore(ConsumerCore):
         self.membership.config = &self.group
         self.membership.membership = &self.member
         self.membership.shared = &self.shared
+        self.handler.session = &self.shared.session
         self.membership.liveness = &self.liveness
         self.membership.background = &self.background
         self.protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()

@@ -55,6 +55,7 @@ def group_metrics(GroupCore core not None):
         **timing("rebalance", &core.shared.rebalances),
         "last_rebalance_ago_ms": core.clock.now_ms() - rebalanced if rebalanced >= 0 else -1,
         **timing("heartbeat", &core.shared.heartbeats),
+        "session_age_ms": core.shared.session.age_ms(core.clock.boot_us()),
         **timing("commit", &core.shared.commits),
     }
 

@@ -61,7 +61,8 @@ cdef int configure_group(GroupConfig* config, settings) except -1:
     config.assignors_have_user_data = settings.assignors_have_user_data
     config.client_id = utf8(settings.client_id)
     config.rack = utf8(settings.client_rack or "")
-    config.session_timeout_ms = settings.session_timeout_ms
+    config.session_timeout_ms = (settings.consumer_session_timeout_ms if config.consumer_protocol
+                                 else settings.session_timeout_ms)
     config.heartbeat_interval_ms = settings.heartbeat_interval_ms
     config.max_poll_interval_ms = settings.max_poll_interval_ms
     config.application_wait_ms = settings.rebalance_application_wait_ms

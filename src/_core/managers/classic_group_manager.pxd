@@ -47,7 +47,9 @@ cdef class ClassicGroupManager(RequestManager):
     cdef uint64_t failures_seen  # thread: N (CoordinatorRequestManager.failures at the start of the wait)
     cdef int64_t heartbeat_due_ms                # thread: N
     cdef int64_t heartbeat_sent_us               # thread: N (of the heartbeat in flight, or of the last one)
-    cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator knows this member)
+    cdef int64_t heartbeat_boot_us               # thread: N (Clock.boot_us() when the latest heartbeat was sent)
+    cdef int64_t round_boot_us                   # thread: N (the same of the latest JoinGroup or SyncGroup)
+    cdef uint64_t sessions_over_seen             # thread: N (MembershipManager.sessions_over)
     # private
     cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil
     cdef void _want_rejoin(self, const char* reason) noexcept nogil
@@ -90,6 +92,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
     cdef void _on_rebalance_in_progress(self, int64_t now_ms) noexcept nogil
+    cdef void _heard(self, int64_t sent_us) noexcept nogil
     cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil
     cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef void _leave(self, int64_t now_ms) noexcept nogil

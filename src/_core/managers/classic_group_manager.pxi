@@ -286,6 +286,7 @@ cdef class ClassicGroupManager(RequestManager):
         """
         cdef int64_t wait_ms = self.config.max_poll_interval_ms + JOIN_GRACE_MS
         self.join_node = node
+        self.round_boot_us = self.delegate.clock.boot_us()
         self._send(body, node, CHANNEL_JOIN, kind, self.round, now_ms, wait_ms,
                    now_ms + max(<int64_t>self.backoff.request_timeout_ms, wait_ms))
 
@@ -408,7 +409,6 @@ cdef class ClassicGroupManager(RequestManager):
         self.orphans.drop()
         self.heartbeat.on_success()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
-        self.heard_ms = now_ms
 
     cdef void _on_joined(self, JoinGroupResponse& message, int64_t now_ms) noexcept nogil:
         cdef Status status
@@ -512,6 +512,7 @@ cdef class ClassicGroupManager(RequestManager):
                 self.phase = PHASE_JOIN
             return
         self.joining.on_success()
+        self._heard(self.round_boot_us)
         self.last = assigned
         self.last_generation = self.generation
         self.has_last = True
@@ -550,6 +551,8 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _fence(self, bint forget_id, const char* why, int64_t now_ms) noexcept nogil:
         self._reset(forget_id, now_ms)
+        if forget_id and self.membership.state == MEMBER_LEAVING:
+            self.membership.commits.on_lost(now_ms)  # the leave need not wait for them
         self.rejoin_reason = why
         self.membership.fence(why, now_ms)
 
@@ -604,28 +607,29 @@ cdef class ClassicGroupManager(RequestManager):
         the coordinator, is dead: the answer to a JoinGroup may take minutes.
         """
         cdef int32_t node
-        cdef int64_t due, expires
+        cdef int64_t due
+        cdef bint session_ended = self.sessions_over_seen != self.membership.sessions_over
         cdef bint parked = self.phase == PHASE_JOIN and self.joining.in_flight
         if self.member_id.empty() if parked else self.generation < 0:
             return INT64_MAX
+        self.sessions_over_seen = self.membership.sessions_over
         node = self.coordinator.coordinator()
         if node < 0:
             return INT64_MAX
-        expires = INT64_MAX if parked else self.heard_ms + self.config.session_timeout_ms
-        if now_ms >= expires:
-            self.heard_ms = now_ms
+        if session_ended:
             self._lost_coordinator(node, b"session timed out without receiving a heartbeat response", now_ms)
+            self.heartbeat_due_ms = now_ms  # its answer decides whether this member goes on
             return 0
         if self.heartbeat.in_flight:
-            return expires - now_ms
+            return INT64_MAX
         if self.membership.commits.take_fence() != 0:
             # A commit was refused: ask immediately whether this consumer is still a member.
             self.heartbeat_due_ms = now_ms
         due = max(self.heartbeat_due_ms, self.heartbeat.not_before_ms)
         if now_ms < due:
-            return min(due, expires) - now_ms
+            return due - now_ms
         self._send_heartbeat(node, now_ms)
-        return min(<int64_t>self.config.heartbeat_interval_ms, expires - now_ms)
+        return self.config.heartbeat_interval_ms
 
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[HeartbeatRequest]* body = new BodyOf[HeartbeatRequest]()
@@ -637,6 +641,7 @@ cdef class ClassicGroupManager(RequestManager):
             body.lowest = STATIC_MEMBERS_SINCE
         self.heartbeat.on_send()
         self.heartbeat_sent_us = self.delegate.clock.now_us()
+        self.heartbeat_boot_us = self.delegate.clock.boot_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         # Notice a coordinator that does not answer while there is time to find its successor.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, 0, now_ms + min(
@@ -653,7 +658,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.shared.heartbeats.add(self.delegate.clock.now_us() - self.heartbeat_sent_us)
         if message.error_code == 0 or message.error_code == <int>REBALANCE_IN_PROGRESS:
             self.heartbeat.on_success()
-            self.heard_ms = now_ms
+            self._heard(self.heartbeat_boot_us)
             if message.error_code != 0:
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
@@ -684,9 +689,15 @@ cdef class ClassicGroupManager(RequestManager):
         else:
             if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
                 self._lost_coordinator(node_id, classic_error(code), now_ms)
-            elif code != <int>COORDINATOR_LOAD_IN_PROGRESS:
+            elif code == <int>COORDINATOR_LOAD_IN_PROGRESS:
+                self._heard(self.heartbeat_boot_us)  # it begins every session again
+            else:
                 self.membership.report(Status(code, detail), string())
             self._heartbeat_failed(now_ms)
+
+    cdef void _heard(self, int64_t sent_us) noexcept nogil:
+        if self.membership.membership.joined:
+            self.shared.session.heard(sent_us, self.config.session_timeout_ms)
 
     cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil:
         """Send the next heartbeat after the backoff, not after the interval."""

@@ -48,12 +48,15 @@ cdef class CommitRequestManager(RequestManager):
     cdef int32_t take_fence(self) noexcept nogil
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil
+    # The session of this member is over: its commits end, and no other one is sent until the coordinator answers.
+    cdef void on_session_over(self, int64_t now_ms) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
     # No broker lets us in: the calls of the application that wait fail by that.
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil
+    cdef bint _session_is_over(self) noexcept nogil
     cdef bint _has_untried(self) noexcept nogil
     cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil

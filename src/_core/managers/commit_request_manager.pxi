@@ -69,6 +69,11 @@ cdef bint is_plain(CommitEvent* event) noexcept nogil:
     return False
 
 
+cdef const char* NOT_SENT = b"not sent: the session of this member is over, and the coordinator does not answer"
+cdef const char* IN_DOUBT = (b"the session of this member ended before the coordinator answered: whether the offsets "
+                             b"are committed is unknown")
+
+
 @cython.no_gc
 cdef class CommitRequestManager(RequestManager):
     def __cinit__(self, FetchPositions positions not None, CoordinatorRequestManager coordinator not None):
@@ -209,6 +214,22 @@ cdef class CommitRequestManager(RequestManager):
             preincrement(it)
         self._finish_all(over, now_ms)
 
+    cdef void on_session_over(self, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef uint64_t sequence
+        # A request that waits for its connection would be sent when the network works again.
+        self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT)))
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.as_member:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for sequence in over:
+            self._finish(sequence, <int>ERR_TIMED_OUT, NOT_SENT if self.queue[sequence].untried else IN_DOUBT, now_ms)
+
+    cdef bint _session_is_over(self) noexcept nogil:
+        return self.shared.session.counts() and self.shared.session.over(self.delegate.clock.boot_us())
+
     # ---- every turn
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
@@ -237,7 +258,7 @@ cdef class CommitRequestManager(RequestManager):
         if self.failures_seen != self.coordinator.failures:
             self.failures_seen = self.coordinator.failures
             self._fail_without_coordinator(now_ms)
-        if self.in_flight:
+        if self.in_flight or self._session_is_over():
             return INT64_MAX
         it = self.queue.begin()
         while it != self.queue.end():

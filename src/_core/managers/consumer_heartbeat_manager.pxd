@@ -29,6 +29,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
     cdef int32_t sent_node                       # thread: N (the broker of the latest heartbeat)
     cdef int64_t sent_us                         # thread: N (time of the latest heartbeat)
+    cdef int64_t sent_boot_us                    # thread: N (the same, by Clock.boot_us())
     cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
     cdef vector[string] sent_names               # thread: N (sorted)
     cdef string sent_pattern                     # thread: N
@@ -77,6 +78,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _retry(self, int64_t now_ms) noexcept nogil
     cdef void _on_unsupported(self, const Status& status, int64_t now_ms) noexcept nogil
     cdef void _on_success(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _heard(self) noexcept nogil
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil

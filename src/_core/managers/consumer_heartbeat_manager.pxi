@@ -180,6 +180,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                        int64_t now_ms) noexcept nogil:
         if message.error_code == 0:
             self.state.on_success()
+            self._heard()
             if message.member_epoch != self.membership.epoch:
                 self.member.on_joined(self.member_id, message.member_epoch, now_ms)
             return
@@ -233,6 +234,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.next_ms = now_ms + self.interval_ms
         self.state.on_send()
         self.sent_us = self.delegate.clock.now_us()
+        self.sent_boot_us = self.delegate.clock.boot_us()
         # Notice a coordinator that does not answer while there is time to find its successor.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
             <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
@@ -456,10 +458,15 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                       message.member_epoch)
             self.member.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
+        self._heard()
         self.member.ownership.answered()
         if not message.assignment.is_null:
             self._take_target(message, now_ms)
         self.member.reconcile(now_ms)
+
+    cdef void _heard(self) noexcept nogil:
+        if self.membership.joined:
+            self.shared.session.heard(self.sent_boot_us, self.config.session_timeout_ms)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil:
@@ -472,6 +479,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 self.state.clear_backoff()
             self.coordinator.mark_unknown(request.node_id, detail.c_str(), now_ms)
         elif code == <int>COORDINATOR_LOAD_IN_PROGRESS:
+            self._heard()  # it begins every session again
             self._retry(now_ms)
         elif code == <int>FENCED_MEMBER_EPOCH or code == <int>UNKNOWN_MEMBER_ID:
             self._on_fenced(detail, now_ms)

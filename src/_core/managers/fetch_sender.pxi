@@ -461,6 +461,7 @@ cdef class FetchSender(RequestManager):
         cdef FetchSession* session
         cdef int64_t asked_bytes
         cdef bint late = not self.nothing_undelivered()
+        cdef bint any_records = False
         cdef size_t t, i
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
@@ -493,6 +494,7 @@ cdef class FetchSender(RequestManager):
         for t in range(message.responses.size()):
             for i in range(message.responses[t].partitions.size()):
                 session.turns.received(<int64_t>message.responses[t].partitions[i].records.length)
+                any_records = any_records or message.responses[t].partitions[i].records.length > 0
             self._on_topic(session, message, message.responses[t], response, now_ms)
         if session.awaits_ends:
             # A session does not name a partition of which nothing has changed, such as one that was sought to its end.
@@ -501,6 +503,10 @@ cdef class FetchSender(RequestManager):
             session.at_their_end(self.config.read_committed, self.wanted)
             for t in range(self.wanted.size()):
                 self._at_end(self.wanted[t].partition, self.wanted[t].fetch_offset)
+        if any_records:
+            session.quiet.sent_records(now_ms)
+        elif session.quiet.may_be_deposed(now_ms):
+            self.metadata.want_update()
         session.turns.answer_ended(session.named, asked_bytes)
         session.size.answer_ended(late)
 

@@ -53,6 +53,28 @@ struct SessionTopic {
   std::unordered_map<int32_t, SessionPartition> partitions;
 };
 
+// When to ask other brokers who leads: for a while, the leader has sent no records after some. A leader that is
+// cut off from the other brokers answers every Fetch, without records, and nothing else shows that it leads no more. A
+// topic may also just be quiet, so the questions end after a few.
+class QuietLeader {
+ public:
+  void sent_records(int64_t now_ms) {
+    since_ms_ = now_ms;
+    asked_ = 0;
+  }
+  bool may_be_deposed(int64_t now_ms) {
+    if (asked_ >= kMost || now_ms - since_ms_ < kEveryMs * (asked_ + 1)) return false;
+    ++asked_;
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kEveryMs = 4000;
+  static constexpr int32_t kMost = 6;
+  int64_t since_ms_ = 0;
+  int32_t asked_ = kMost;
+};
+
 struct FetchSession {
   int32_t node_id = -1;
   int32_t session_id = 0;
@@ -82,6 +104,7 @@ struct FetchSession {
   std::vector<ForgottenPartition> to_forget;
   FetchTurns turns;
   FetchSize size;
+  QuietLeader quiet;
 
   FetchSession() = default;
   FetchSession(const FetchSession&) = delete;

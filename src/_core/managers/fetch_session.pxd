@@ -54,6 +54,10 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         string name
         unordered_map[int32_t, SessionPartition] partitions
 
+    cdef cppclass QuietLeader:
+        void sent_records(int64_t now_ms)
+        bint may_be_deposed(int64_t now_ms)
+
     cdef cppclass FetchSession:
         FetchSession()
         int32_t node_id
@@ -81,6 +85,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         vector[ForgottenPartition] to_forget
         FetchTurns turns
         FetchSize size
+        QuietLeader quiet
         SessionPartition* find(const string& topic, int32_t partition)
         SessionPartition* find(SessionTopic& topic, int32_t partition)
         SessionTopic* topic_of(const Uuid& id)

@@ -42,6 +42,8 @@ cdef class MembershipManager:
     cdef bint in_poll_seen                       # thread: N
     cdef int64_t alive_ms                        # thread: N (when the application last took records)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
+    cdef bint session_is_over                    # thread: N (of the present membership; A checks the time itself)
+    cdef uint64_t sessions_over                  # thread: N (how often that has happened)
     cdef bint matches_here                       # thread: N (consumer protocol: the coordinator cannot match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
@@ -115,6 +117,8 @@ cdef class MembershipManager:
     cdef bint _in_poll(self) noexcept nogil
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil
     cdef void _leave_stale(self, const string& why, int64_t now_ms) noexcept nogil
+    cdef int64_t _check_session(self, int64_t now_ms) noexcept nogil
+    cdef void _end_session(self) noexcept nogil
     cdef int64_t _check_revocation(self, int64_t now_ms) noexcept nogil
     cdef void _give_up_late(self, int64_t now_ms) noexcept nogil
     cdef bint _take_away(self, TakeAway how, int64_t now_ms) noexcept nogil

@@ -186,6 +186,7 @@ cdef class MembershipManager:
         cdef int64_t wait
         self._take_metadata()
         wait = min(self._check_liveness(now_ms), self._check_revocation(now_ms))
+        wait = min(wait, self._check_session(now_ms))
         if self.ownership.waits():
             wait = min(wait, self.withdraw_assign(now_ms))
         if self.state == MEMBER_STALE:
@@ -236,6 +237,48 @@ cdef class MembershipManager:
         self.report(Status(<int>ERR_MAX_POLL_EXCEEDED, why), string())
         if losing and not self.awaiting_lost:
             self._lose(now_ms)
+
+    cdef int64_t _check_session(self, int64_t now_ms) noexcept nogil:
+        """Stop and resume the delivery of records and the commits at the end of the session, and after the next answer.
+
+        The partitions are not lost yet: the coordinator's next answer decides.
+        """
+        cdef BackgroundEvent event
+        cdef int64_t boot_us = self.commits.delegate.clock.boot_us()
+        if self.shared.session.take_held_back(boot_us):
+            self.background.attention.set(<uint32_t>ATTENTION_CONTROL)
+            self.background.wake()
+        if not self.shared.session.counts():
+            return INT64_MAX
+        if not self.shared.session.over(boot_us):
+            if self.session_is_over:
+                self.session_is_over = False
+                self.background.log.write(5, 0, b"SESSION", b"group %s: the coordinator still has this member: its "
+                                          b"records are returned again", self.config.group_id.c_str())
+            return self.shared.session.left_ms(boot_us)
+        if self.session_is_over:
+            return INT64_MAX
+        if not self.shared.session.over(self.commits.delegate.read_boot_us):
+            return 0  # after a suspend of the process, the answers may already be in the sockets
+        self.session_is_over = True
+        self.sessions_over += 1
+        event.type = BACKGROUND_ERROR
+        event.status.code = <int>ERR_TIMED_OUT
+        event.status.detail.assign(b"group ").append(self.config.group_id).append(
+            b": the coordinator has not answered a heartbeat for ")
+        event.status.detail.append(to_string(<long long>self.shared.session.age_ms(boot_us))).append(
+            b" ms: the session of this member is over, so it returns no records and commits nothing until the "
+            b"coordinator answers: check the connection to it")
+        self.background.log.push(4, b"SESSION", event.status.detail)
+        self.background.add(event)
+        # A looks at the open records again, and finds them held back (FetchHandler.open_next).
+        self.background.attention.set(<uint32_t>ATTENTION_CONTROL)
+        self.commits.on_session_over(now_ms)
+        return 0
+
+    cdef void _end_session(self) noexcept nogil:
+        self.shared.session.stop()
+        self.session_is_over = False
 
     cdef int64_t _check_revocation(self, int64_t now_ms) noexcept nogil:
         """End what a revocation waits for: the application's next call, then everything."""
@@ -543,6 +586,7 @@ cdef class MembershipManager:
     cdef void _no_member(self, int64_t now_ms) noexcept nogil:
         self.membership.joined = False
         self.membership.epoch = -1
+        self._end_session()
         self.shared.publish(self.membership.member_id, -1)
         self.commits.on_lost(now_ms)
 
@@ -654,6 +698,7 @@ cdef class MembershipManager:
             return
         self.membership.joined = False
         self.membership.epoch = -1
+        self._end_session()
         self.membership.member_id.clear()
         self.shared.publish(self.membership.member_id, -1)
         self.membership.subscribed = self.resubscribed

@@ -3,8 +3,8 @@
 thread: N. Never: chooses a node or a request, reads, knows the broker list.
 
 A connection attempt dials its addresses in a race (RFC 8305): one after another, and the next one earlier if one fails.
-The first that answers wins. Where none answers, it dials again every second, because the kernel itself waits ever
-longer between two SYN packets, and a path that works again would stay unused. When every address has refused, or after
+The first that answers wins. Where none answers, it dials again every second, because the kernel waits ever longer
+between two SYN packets, and a path that works again would stay unused. When every address has refused, or after
 socket.connection.setup.timeout.ms, the attempt has failed; the next one may start after the back-off. All states end in
 lose().
 """
@@ -196,7 +196,7 @@ cdef class Connector(Network):
         self.note_loss(c, c.failure, False, self.log_loss(c, c.failure, False, False, now_ms))
 
     cdef void advance_dials(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Take the first dial whose handshake has ended; drop those that failed."""
+        """Take the first dial whose handshake has ended; drop the failed ones."""
         cdef size_t i = 0
         cdef int rc
         cdef bint failed = False

@@ -40,6 +40,7 @@ cdef class NetworkClientDelegate:
         self.send_unsent(now_ms)
         self.network.poll(self.wait_ms(timeout_ms, now_ms), now_ms, self.done)
         self.read_ms = now_ms = self.clock.now_ms()
+        self.read_boot_us = self.clock.boot_us()
         self.dispatch(now_ms)
         # After this turn (a new connection, a free slot) older requests may be sendable.
         self.send_unsent(now_ms)
@@ -119,6 +120,16 @@ cdef class NetworkClientDelegate:
         cdef size_t i
         for i in range(self.unsent.size()):
             if self.unsent[i].node_id == node_id and self.unsent[i].channel == channel:
+                self.fail(self.unsent[i], why.code, why.detail)
+            else:
+                kept.push_back(self.unsent[i])
+        self.unsent.swap(kept)
+
+    cdef void fail_unsent_of(self, void* handler, const Status& why) noexcept nogil:
+        cdef deque[Request*] kept
+        cdef size_t i
+        for i in range(self.unsent.size()):
+            if self.unsent[i].handler == handler:
                 self.fail(self.unsent[i], why.code, why.detail)
             else:
                 kept.push_back(self.unsent[i])

@@ -105,6 +105,18 @@ class BlockPool {
     on_room_arg_ = arg;
   }
 
+  // The consumer is closed: no response will need a freed block.
+  void stop_caching() {
+    std::deque<Block*> dropped;
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      caches_ = false;
+      dropped.swap(cache_);
+      cached_bytes_ = 0;
+    }
+    for (Block* b : dropped) destroy(b);
+  }
+
   // Rounds up to a quarter step between two powers of two, so that at most 25 % of a block is unused.
   static size_t size_class(size_t n) {
     if (n <= kSmallest) return kSmallest;
@@ -164,7 +176,7 @@ class BlockPool {
     std::vector<Block*> dropped;
     {
       std::lock_guard<std::mutex> hold(mutex_);
-      if (b->capacity >= 65536 && b->capacity <= kCacheBytes) {
+      if (caches_ && b->capacity >= 65536 && b->capacity <= kCacheBytes) {
         cache_.push_back(b);
         cached_bytes_ += b->capacity;
       } else {
@@ -187,6 +199,7 @@ class BlockPool {
   std::mutex mutex_;
   std::deque<Block*> cache_;  // oldest first
   size_t cached_bytes_ = 0;
+  bool caches_ = true;
   OnRoom on_room_ = nullptr;
   void* on_room_arg_ = nullptr;
   const pid_t pid_ = getpid();

@@ -15,6 +15,7 @@ cdef extern from "records/block.hpp" namespace "kc" nogil:
         BlockPool* create()
         void ref()
         void unref()
+        void stop_caching()
         Block* take(size_t capacity)
         bint grow(Block* b, size_t capacity)
 

@@ -9,6 +9,7 @@
 
 #include "events/topic_partition.hpp"
 #include "state/member_state.hpp"
+#include "state/session.hpp"
 
 namespace kc {
 
@@ -23,7 +24,7 @@ struct GroupConfig {
   bool assignors_have_user_data = false;  // an assignor of the application sends user data with each subscription
   std::string client_id;
   std::string rack;
-  int32_t session_timeout_ms = 45000;
+  int32_t session_timeout_ms = 45000;    // consumer protocol: consumer.session.timeout.ms
   int32_t heartbeat_interval_ms = 3000;
   int32_t max_poll_interval_ms = 300000;
   int32_t application_wait_ms = 86400000;  // how long a revocation waits for the application's next call
@@ -66,6 +67,7 @@ struct Timing {
 // Written on N, read on A.
 struct GroupShared {
   std::atomic<int32_t> state{MEMBER_UNSUBSCRIBED};
+  Session session;
   std::atomic<uint64_t> lost_rebalance_id{0};   // REVOKE and ASSIGN events up to this id are obsolete
   Timing rebalances;                            // reconciliations that have ended
   std::atomic<int64_t> rebalanced_ms{-1};       // when the latest one ended

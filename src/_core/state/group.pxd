@@ -1,6 +1,7 @@
 # Declares state/group.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.state.session cimport Session
 
 
 cdef extern from "state/group.hpp" namespace "kc" nogil:
@@ -46,6 +47,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
     cdef cppclass GroupShared:
         GroupShared()
         atomic[int32_t] state
+        Session session
         atomic[uint64_t] lost_rebalance_id
         Timing rebalances
         atomic[int64_t] rebalanced_ms

@@ -190,7 +190,11 @@ _GROUP = (
              "(docs/assignors.md), alone or in a list. The group rebalances cooperatively if all assignors are "
              "cooperative. The Java consumer's class names are accepted.", choices=_ASSIGNORS),
     integer("session.timeout.ms", 1, 3_600_000, 45_000, "Time in ms without heartbeats after which the "
-            "coordinator drops the member, under `group.protocol=classic`."),
+            "coordinator drops the member, under `group.protocol=classic`. After as long without an answered heartbeat "
+            "the consumer itself stops returning records and committing, until the coordinator answers."),
+    integer("consumer.session.timeout.ms", 1, 3_600_000, 45_000, "The same under `group.protocol=consumer`. "
+            "Brokers decide it there, and do not report it. Set the group's `consumer.session.timeout.ms` here if it "
+            "differs from the broker's default.", librdkafka_default=ABSENT),
     integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "
             "`group.protocol=classic`."),
     integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Maximum time in ms between calls that return "

@@ -82,6 +82,7 @@ class Settings:
     group_remote_assignor: str | None
     partition_assignment_strategy: tuple[str | Assignor, ...]
     session_timeout_ms: int
+    consumer_session_timeout_ms: int
     heartbeat_interval_ms: int
     max_poll_interval_ms: int
     rebalance_application_wait_ms: int

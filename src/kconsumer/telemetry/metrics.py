@@ -39,6 +39,7 @@ class Metrics(TypedDict):
     heartbeat_latency_us: int
     heartbeat_latency_max_us: int
     heartbeat_latency_us_total: int
+    session_age_ms: int
     commits_total: int
     commit_latency_us: int
     commit_latency_max_us: int
@@ -118,6 +119,9 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
                  "Heartbeats that the coordinator answered.",
                  {"count": "Java's `heartbeat-total`", "max": "Java's `heartbeat-response-time-max`",
                   "total": "kconsumer only"}),
+        Metric("session_age_ms", "ms; -1: not a member", "Time since the sending of the latest heartbeat that the "
+               "coordinator answered. At the session timeout the consumer stops returning records.",
+               "Java's `last-heartbeat-seconds-ago`"),
         *_timing("commit", "OffsetCommit, from sending it to its answer,",
                  "OffsetCommit requests that the coordinator answered; one may carry several commits.",
                  {"count": "Java's `commit-total`", "max": "Java's `commit-latency-max`", "total": "kconsumer only"}),

@@ -13,7 +13,12 @@
 #include <vector>
 
 #include "network/completion.hpp"
+#include "network/connection.hpp"
 #include "network/node_loss.hpp"
+#include "protocol/messages/consumer_group_heartbeat.hpp"
+#include "protocol/messages/heartbeat.hpp"
+#include "protocol/messages/offset_commit.hpp"
+#include "protocol/messages/sync_group.hpp"
 #include "simulation/exchange.hpp"
 
 namespace kc::sim {
@@ -27,6 +32,7 @@ class ClientNetwork {
   bool stopped = false;      // its process hangs: nothing is read until it continues
   bool needs_turn = true;    // something happened since the last turn of its loop
   int64_t due_ms = 0;        // when its loop wants to run again without an event
+  int64_t heard_ms = -1;     // when its latest heartbeat that a coordinator answered was sent
 
   ClientNetwork(World& world, Exchanges& exchanges, int32_t number, const std::map<int32_t, int16_t>& versions,
                 const std::vector<NodeAddress>& bootstrap)
@@ -66,6 +72,15 @@ class ClientNetwork {
     return link.in_flight.size() >= (parks ? 1u : 5u) ? BUSY : READY;
   }
 
+  // From now on nothing is lost, but nothing arrives either, in one direction or in both, until the network is back.
+  void cut(bool outbound, bool inbound, int64_t for_ms) {
+    if (outbound) cut_out_until_ms_ = world_.now_ms + for_ms;
+    if (inbound) cut_in_until_ms_ = world_.now_ms + for_ms;
+    world_.trace("client %d: cut off for %lld ms%s%s", client, static_cast<long long>(for_ms), outbound ? " outbound" : "",
+                 inbound ? " inbound" : "");
+  }
+  void end_cuts() { cut_out_until_ms_ = cut_in_until_ms_ = 0; }
+
   void send(Request* request) {
     Link& link = links_[{request->node_id, request->channel}];
     const int16_t api = request->body->api_key();
@@ -81,13 +96,17 @@ class ClientNetwork {
     arrived.body.assign(reinterpret_cast<const char*>(w.data()), w.size());
     request->sent_ms = world_.now_ms;
     link.in_flight.push_back(InFlight{arrived.number, request, arrived.version});
+    check_session(*request, arrived);
     const Faults& f = world_.faults;
     const bool lost = world_.goes_wrong(f.lose_request);
     arrived.lose_response = world_.goes_wrong(f.lose_response);
     arrived.swallow = world_.goes_wrong(f.hang);
     const ConnectionPtr c = link.connection;
-    const int64_t when = std::max(link.last_arrival_ms, world_.now_ms + world_.one_way_ms());
-    link.last_arrival_ms = when;
+    const bool held = world_.now_ms < cut_out_until_ms_;
+    const int64_t when = std::max({link.last_arrival_ms, c->last_arrival_ms,
+                                   after_cut(cut_out_until_ms_, world_.now_ms + world_.one_way_ms())});
+    c->last_arrival_ms = when;
+    if (!held) link.last_arrival_ms = when;
     world_.trace("client %d: %s v%d to %d/%d%s%s%s", client, api_name(api), version, request->node_id,
                  static_cast<int>(request->channel), lost ? " (lost)" : "", arrived.lose_response ? " (answer lost)" : "",
                  arrived.swallow ? " (swallowed)" : "");
@@ -96,8 +115,9 @@ class ClientNetwork {
         if (c->alive) c->broken();
       });
     } else {
-      world_.at(when, [this_ = &exchanges_, c, arrived = std::move(arrived)]() mutable {
-        this_->arrive(c, std::move(arrived));
+      world_.at(when, [this_ = &exchanges_, c, held, arrived = std::move(arrived)]() mutable {
+        // A connection that was given up is reset: its kernel drops what it could not send.
+        if (c->alive || !held) this_->arrive(c, std::move(arrived));
       });
     }
   }
@@ -118,6 +138,8 @@ class ClientNetwork {
     int64_t due = INT64_MAX;
     for (const auto& entry : links_) {
       for (const InFlight& f : entry.second.in_flight) due = std::min(due, f.request->deadline_ms);
+      if (entry.second.state == UP && !entry.second.in_flight.empty()) due = std::min(due, silent_due_ms(entry.first, entry.second));
+      if (entry.second.state == MAKING) due = std::min(due, entry.second.slow_due_ms);
       if (entry.second.state == DOWN && entry.second.next_attempt_ms > world_.now_ms) {
         due = std::min(due, entry.second.next_attempt_ms);
       }
@@ -225,6 +247,8 @@ class ClientNetwork {
     ConnectionPtr connection;
     std::deque<InFlight> in_flight;
     int64_t next_attempt_ms = 0;
+    int64_t last_read_ms = 0;
+    int64_t slow_due_ms = 0;       // MAKING: when the requests that wait for it fail
     int64_t last_arrival_ms = 0;   // across its connections: data sent on an older one does not arrive later
     int32_t attempts = 0;
     Status failure;
@@ -247,19 +271,30 @@ class ClientNetwork {
     c->stops = exchanges_.stops[c->node];
     c->deliver = [this, node, channel](uint64_t number, std::string body) { take(node, channel, number, body); };
     c->broken = [this, node, channel] { lose(node, channel, ERR_TRANSPORT, "connection lost", true); };
+    c->arrives_ms = [this](int64_t when_ms) {
+      return world_.now_ms < cut_in_until_ms_ ? after_cut(cut_in_until_ms_, when_ms) : when_ms;
+    };
     link.connection = c;
     link.state = MAKING;
+    link.slow_due_ms = world_.now_ms + kSlowMs;
     const bool fails = world_.goes_wrong(world_.faults.lose_request);
     const int64_t when = std::max(world_.now_ms + 2 * world_.one_way_ms(), link.last_arrival_ms + 1);
-    world_.at(when, [this, c, node, channel, fails] {
-      if (!c->alive) return;
-      Link& l = links_[{node, channel}];
-      if (fails || !exchanges_.is_up(c->node)) return lose(node, channel, ERR_TRANSPORT, "connection refused", true);
-      l.state = UP;
-      l.attempts = 0;
-      l.last_arrival_ms = std::max(l.last_arrival_ms, world_.now_ms);
-      needs_turn = true;
-    });
+    world_.at(when, [this, c, node, channel, fails] { connected(c, node, channel, fails); });
+  }
+  void connected(const ConnectionPtr& c, int32_t node, int channel, bool fails) {
+    if (!c->alive) return;
+    if (world_.now_ms < std::max(cut_out_until_ms_, cut_in_until_ms_)) {
+      // It dials again every second.
+      world_.after(world_.chance.between(1, 1000), [this, c, node, channel, fails] { connected(c, node, channel, fails); });
+      return;
+    }
+    Link& l = links_[{node, channel}];
+    if (fails || !exchanges_.is_up(c->node)) return lose(node, channel, ERR_TRANSPORT, "connection refused", true);
+    l.state = UP;
+    l.attempts = 0;
+    l.last_read_ms = world_.now_ms;
+    l.last_arrival_ms = std::max(l.last_arrival_ms, world_.now_ms);
+    needs_turn = true;
   }
   void take(int32_t node, int channel, uint64_t number, const std::string& body) {
     Link& link = links_[{node, channel}];
@@ -267,7 +302,11 @@ class ClientNetwork {
       return world_.violate("client %d: an answer out of order", client);
     }
     const InFlight asked = link.in_flight.front();
+    const int64_t late_ms = world_.now_ms - silent_since_ms({node, channel}, link) - asked.request->wait_ms;
+    silence_[node].learn(late_ms, kSlowMs, kMostSilentMs, world_.now_ms);
     link.in_flight.pop_front();
+    link.last_read_ms = world_.now_ms;
+    note_heard(*asked.request, asked.version, body);
     Completion ended;
     Block* block = pool_->take(std::max<size_t>(body.size(), 1));
     std::memcpy(block->data, body.data(), body.size());
@@ -325,11 +364,81 @@ class ClientNetwork {
         lose(entry.first.first, entry.first.second, ERR_TIMED_OUT, "timed out", true);
         break;
       }
+      expire_silence(entry.first, entry.second);
+    }
+  }
+  // As NetworkClient.expire_silence() and report_slow().
+  void expire_silence(const std::pair<int32_t, int>& where, Link& link) {
+    if (link.state == MAKING && link.slow_due_ms <= world_.now_ms) {
+      link.slow_due_ms = world_.now_ms + kSlowMs;
+      link.failure = Status(ERR_TRANSPORT, "no answer yet");
+    }
+    if (link.state != UP || link.in_flight.empty() || silent_due_ms(where, link) > world_.now_ms) return;
+    const int64_t since_ms = silent_since_ms(where, link);
+    world_.trace("client %d: %d/%d is silent", client, where.first, where.second);
+    silence_[where.first].raise(kSlowMs, kMostSilentMs, world_.now_ms);
+    for (auto& other : links_) {
+      if (other.first.first == where.first && other.second.state == UP && &other.second != &link &&
+          other.second.last_read_ms < since_ms) {
+        lose(other.first.first, other.first.second, ERR_TIMED_OUT, "silent", true);
+      }
+    }
+    lose(where.first, where.second, ERR_TIMED_OUT, "silent", true);
+  }
+  int64_t silent_since_ms(const std::pair<int32_t, int>& where, const Link& link) const {
+    auto muted = throttled_until_ms_.find(where);
+    return std::max({link.last_read_ms, link.in_flight.front().request->sent_ms,
+                     muted == throttled_until_ms_.end() ? 0 : muted->second});
+  }
+  int64_t silent_due_ms(const std::pair<int32_t, int>& where, const Link& link) const {
+    auto limit = silence_.find(where.first);
+    return silent_since_ms(where, link) + link.in_flight.front().request->wait_ms +
+           (limit == silence_.end() ? kSlowMs : limit->second.ms(kSlowMs, world_.now_ms));
+  }
+  // What a cut holds back comes a while after its end: the sender's kernel repeats it then.
+  int64_t after_cut(int64_t until_ms, int64_t when_ms) {
+    return world_.now_ms < until_ms ? std::max(when_ms, until_ms + world_.chance.between(0, 1000)) : when_ms;
+  }
+  // The invariants of a session, which counts from the sending of the latest answered heartbeat.
+  void note_heard(const Request& asked, int16_t version, const std::string& body) {
+    Reader r(reinterpret_cast<const uint8_t*>(body.data()), body.size());
+    int16_t error = -1;
+    if (asked.body->api_key() == API_HEARTBEAT) {
+      HeartbeatResponse message;
+      message.decode(r, version);
+      error = message.error_code;
+    } else if (asked.body->api_key() == API_SYNC_GROUP) {
+      SyncGroupResponse message;
+      message.decode(r, version);
+      error = message.error_code;
+    } else if (asked.body->api_key() == API_CONSUMER_GROUP_HEARTBEAT) {
+      ConsumerGroupHeartbeatResponse message;
+      message.decode(r, version);
+      error = message.error_code;
+    }
+    if (error == NONE || error == REBALANCE_IN_PROGRESS || error == COORDINATOR_LOAD_IN_PROGRESS) {
+      heard_ms = std::max(heard_ms, asked.sent_ms);
+    }
+  }
+  void check_session(const Request& request, const Arrived& sent) {
+    if (sent.api != API_OFFSET_COMMIT || world_.session_ms == 0 || heard_ms < 0) return;
+    OffsetCommitRequest message;
+    Reader r(reinterpret_cast<const uint8_t*>(sent.body.data()), sent.body.size());
+    message.decode(r, sent.version);
+    if (message.generation_id_or_member_epoch >= 0 && world_.now_ms > heard_ms + world_.session_ms) {
+      world_.violate("client %d commits although it could know that its session is over: heard %.3f", client,
+                     static_cast<double>(heard_ms) / 1000);
     }
   }
 
+  static constexpr int64_t kSlowMs = 1000;
+  static constexpr int64_t kMostSilentMs = 60000;
+
   World& world_;
   Exchanges& exchanges_;
+  int64_t cut_out_until_ms_ = 0;
+  int64_t cut_in_until_ms_ = 0;
+  std::map<int32_t, SilenceLimit> silence_;
   const std::map<int32_t, int16_t>& versions_;
   const std::vector<NodeAddress> bootstrap_;
   BlockPool* pool_;

@@ -67,6 +67,7 @@ class Cluster {
     world.faults.active = false;
     rates.leader_moves = rates.coordinator_moves = rates.outages = rates.fences = rates.trims = 0;
     for (Broker& b : topics.brokers) b.up = true;
+    for (ClientNetwork* c : clients) c->end_cuts();
   }
   void finish_transactions() {
     for (const OpenTransaction& t : open_) {

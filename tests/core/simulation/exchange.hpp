@@ -40,6 +40,7 @@ struct Connection {
   int64_t last_delivery_ms = 0;
   std::function<void(uint64_t number, std::string body)> deliver;
   std::function<void()> broken;
+  std::function<int64_t(int64_t when_ms)> arrives_ms;  // later than sent, while the client is cut off
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -101,7 +102,7 @@ class Exchanges {
     c->serving = Arrived();
     c->busy = false;
     if (done.swallow) c->swallowed = true;
-    const int64_t when = std::max(c->last_delivery_ms, world_.now_ms + world_.one_way_ms());
+    const int64_t when = c->arrives_ms(std::max(c->last_delivery_ms, world_.now_ms + world_.one_way_ms()));
     c->last_delivery_ms = when;
     const bool breaks = done.lose_response;
     if (!c->swallowed) {

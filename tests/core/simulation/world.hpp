@@ -76,6 +76,7 @@ class World {
   Chance chance;
   Faults faults;
   int64_t latency_ms = 1;       // one way, upper bound; chosen again each time
+  int64_t session_ms = 0;       // of the group's members; 0: there are none
   bool tracing = false;
   std::vector<std::string> lines;
   std::vector<std::string> violations;  // events that must never happen but that brokers saw

@@ -44,7 +44,7 @@ def test_the_metrics_table_matches_metrics_and_its_types(loop):
 def test_a_new_consumer_has_done_nothing(loop):
     found = loop.consumer.metrics()
     unknown = {name for name, value in found.items() if value == -1}
-    assert unknown == {"records_lag_max", "last_rebalance_ago_ms"} | {
+    assert unknown == {"records_lag_max", "last_rebalance_ago_ms", "session_age_ms"} | {
         f"{what}_latency{which}_us" for what in ("rebalance", "heartbeat", "commit") for which in ("", "_max")}
     assert {name for name, value in found.items() if value and name not in unknown} == set()
 

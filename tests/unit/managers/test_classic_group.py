@@ -213,6 +213,7 @@ def test_a_session_without_an_answer_looks_for_the_coordinator_again(stable):
     stable.turn()
     assert len(stable.sent(FIND_COORDINATOR)) == 1
     stable.find_coordinator(1)
+    stable.advance(200)  # the backoff after the heartbeat that failed
     assert stable.sent(HEARTBEAT, node=1) and stable.state == "STABLE"
 
 

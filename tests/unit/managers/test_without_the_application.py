@@ -347,7 +347,9 @@ def test_a_revocation_has_one_time_limit_for_its_callback_and_its_commits():
     loop.read(0, 5)
     loop.advance(HEARTBEAT_MS)
     loop.refuse(HEARTBEAT, REBALANCE)
-    loop.advance(POLL_MS - 1000)
+    for _ in range((POLL_MS - 1000) // HEARTBEAT_MS):
+        loop.heartbeat(REBALANCE)
+    loop.advance((POLL_MS - 1000) % HEARTBEAT_MS)
     loop.serve()  # on_revoke: its commit has a second left
     assert loop.state == "PARTITION_REVOKED"
     loop.advance(1000)

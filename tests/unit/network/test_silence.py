@@ -16,8 +16,7 @@ from scripted_broker import (
     READY,
     ScriptedBroker,
 )
-
-from kconsumer._core.network.network_testing import NetworkDriver
+from tests.core.inside import NetworkDriver
 
 TRANSPORT, TIMED_OUT = -195, -185
 METADATA, FETCH_API = 3, 1
@@ -42,7 +41,7 @@ def pass_time(driver, clock, ms):
 
 
 def end_of(peer):
-    """What the broker sees at the end of a connection: "reset" or "closed"."""
+    """The end of a connection as the broker sees it: "reset" or "closed"."""
     try:
         while peer.sock.recv(65536):
             pass
@@ -247,7 +246,7 @@ def dialling(port):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc/net/tcp")
 def test_an_attempt_dials_again_every_second_and_holds_four_sockets_at_most(clock):
-    """The kernel waits 1, 2, 4, 8, 16 s between two SYN packets: a network that is back would stay unused for as long."""
+    """The kernel waits 1, 2, 4, 8, 16 s between two SYN packets, although the network may be back."""
     with deaf() as (address, _):
         driver = NetworkDriver([address], clock)
         driver.ready(-2)
