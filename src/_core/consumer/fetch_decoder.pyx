@@ -44,7 +44,9 @@ from kconsumer._core.state.partition_state cimport PartitionState
 cdef enum:
     MAX_ROWS = 32768
     SLICE_BYTES = 1048576
-    # For this time after its wait, the application is expected to call again.
+    # For this time after its wait, the application is expected to call again. It would find the gate taken, and wait
+    # for N's slice, while no thread receives
+    # (test_the_network_thread_leaves_decoding_briefly_to_a_caller_that_has_just_waited).
     BACK_SOON_US = 200
     # This many bytes in one turn, or fewer, are decoded in microseconds.
     FEW_BYTES = 65536
@@ -264,7 +266,9 @@ cdef class FetchDecoder:
                 continue
             if self._must_wait():
                 blocked = True
-                # N cannot see that the application has taken its records, so the application decodes the rest.
+                # 1. N is woken when memory is returned. 2. An application that keeps its batches returns none. So the
+                # application decodes the rest, else both threads would sleep
+                # (test_memory_that_the_application_keeps_does_not_leave_the_rest_undecoded).
                 self.network_first.store(False)
                 break
             self.progressed.store(True)
