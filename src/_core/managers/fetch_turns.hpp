@@ -66,7 +66,8 @@ class FetchTurns {
   }
 
  private:
-  // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room.
+  // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room
+  // (test_partitions_without_records_do_not_fill_the_windows).
   void move_to_the_end() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
     passed_.clear();
