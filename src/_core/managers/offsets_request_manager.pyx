@@ -9,7 +9,9 @@ Errors per partition, of both requests:
   FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
   everything else   the application is notified once; a position is asked again with backoff, a question ends with it
-If a leader refuses this client's login, or its certificate is rejected, a question ends; a position is retried.
+If a leader refuses this client's login, or its certificate is rejected, a question ends
+(test_a_question_ends_where_its_leader_refuses_every_login). A position is retried: credentials may be replaced, and no
+call waits for it with a deadline.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
