@@ -272,7 +272,8 @@ cdef class OffsetsRequestManager(RequestManager):
                     self.metadata.want_update()
                 continue
             if contexts[entry.leader_id].places.count(partition_key(query.topic, query.partition)):
-                # A broker refuses a request that names a partition twice: send this query in the next turn.
+                # A broker refuses a request that names a partition twice: send this query in the next turn
+                # (test_watermarks_ask_twice_about_one_partition).
                 again = True
                 continue
             if bodies.count(entry.leader_id) == 0:
