@@ -215,6 +215,7 @@ class Driver:
         return State.PLAN
 
     def _check_cluster(self, what: str, known: str | None) -> None:
+        """Refuse offsets of another cluster: there they are other records."""
         if known is not None and self._cluster is not None and known != self._cluster:
             raise IngestError(f"{what} in another Kafka cluster (its id is {known}, the id of these brokers is "
                               f"{self._cluster}): use the brokers of that cluster, or another job")

@@ -9,7 +9,7 @@ worker lives.
 
 gc.freeze() excludes all existing objects; if they become garbage later, they are never collected. So it is called only
 when only imports and one read of ours can have created objects: at the end of a worker's first task. Objects of later
-tasks are collected as usual.
+tasks are collected as usual (test_objects_of_earlier_tasks_are_collected).
 """
 
 from __future__ import annotations
