@@ -190,8 +190,8 @@ sanitize: build
 
 soak: build $(STAMPS)/extra-demo
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
-	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
-	$(PY) tools/soak_spark.py
+	$(PY) tools/soak_seeds.py simulation --seconds $(SOAK_SECONDS)
+	$(PY) tools/soak_seeds.py spark
 	$(PY) -m tests.ingest.kills
 	$(PY) -m pytest tests/ingest -m slow
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes

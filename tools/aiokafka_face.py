@@ -207,7 +207,7 @@ class AIOKafkaConsumer:
         await left
         await self._consumer.assign(places)
 
-    async def _settled(self) -> None:
+    async def _await_leave(self) -> None:
         if self._leaving is not None:
             leaving, self._leaving = self._leaving, None
             await leaving
@@ -258,7 +258,7 @@ class AIOKafkaConsumer:
 
     async def getone(self, *partitions: TopicPartition) -> Any:
         with self._errors():
-            await self._settled()
+            await self._await_leave()
             return self._record(await self._consumer.getone(*[_partition(p) for p in partitions]))
 
     async def getmany(
@@ -268,7 +268,7 @@ class AIOKafkaConsumer:
             raise ConsumerStoppedError
         try:
             with self._errors():
-                await self._settled()
+                await self._await_leave()
                 found = await self._consumer.getmany(*[_partition(p) for p in partitions], timeout_ms=timeout_ms,
                                                      max_records=self._most if max_records is None else max_records)
         except ConsumerStoppedError:

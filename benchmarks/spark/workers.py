@@ -30,7 +30,7 @@ WITHOUT = ("", "garbage", "latency", "garbage latency")
 # In every Python process that has its folder on PYTHONPATH, before anything else is imported.
 _REPLACE = """
 import os, sys, types
-for name, function in (("garbage", "settle"), ("latency", "disable_tcp_delays")):
+for name, function in (("garbage", "freeze_imports"), ("latency", "disable_tcp_delays")):
     if name in os.environ["WITHOUT"].split():
         module = types.ModuleType(f"kconsumer.spark.{name}")
         setattr(module, function, lambda: None)

@@ -190,7 +190,7 @@ def test_dead_letters_of_a_commit_are_published_though_the_next_claimer_is_kille
 
     name = topic(cluster, {"a": 1}, *BAD)
     more = letter_options(tmp_path / "letters")
-    for step in ("publish", "settle"):
+    for step in ("publish", "finish_earlier"):
         monkeypatch.setattr(DeadLetters, step, killed)
         with pytest.raises(Killed):
             ingest(cluster, name, tmp_path / "table", kind, **more)

@@ -4,7 +4,7 @@ Owns: Sequence: one random sequence of operations. Threads: the test's. Never: l
 knows what was written, deleted and asked for, and nothing else.
 
     python -m tests.spark.model --seeds 7 8         # one sequence, every operation printed
-    python -m tests.spark.model --seeds 0 500       # tools/soak_spark.py does this in parts
+    python -m tests.spark.model --seeds 0 500       # tools/soak_seeds.py does this in parts
 
 What must hold for every partition: the query has each record that was there when it was read exactly once, in order,
 with its value. A record is missing only where an operation took it away first, and then a run with failOnDataLoss=true

@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).with_name("worker_garbage.py")
 
 @pytest.fixture(autouse=True)
 def melt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(garbage, "_settled", False)
+    monkeypatch.setattr(garbage, "_frozen", False)
     assert gc.get_freeze_count() == 0
     yield
     gc.unfreeze()
@@ -48,30 +48,30 @@ def test_a_worker_settles_once(as_daemon: AsDaemon):
     def count() -> None:
         counts.append(gc.get_freeze_count())
 
-    as_daemon(manager)([garbage.settle])
+    as_daemon(manager)([garbage.freeze_imports])
     count()
     kept = [[] for _ in range(100)]
-    as_daemon(manager)([garbage.settle, count])
+    as_daemon(manager)([garbage.freeze_imports, count])
     assert counts[0] > 1000
     assert counts[1] == counts[0]
     assert all(gc.is_tracked(one) for one in kept)
 
 
 def test_a_worker_that_has_run_another_task_is_left_alone(as_daemon: AsDaemon):
-    as_daemon(manager)([nothing, garbage.settle])
+    as_daemon(manager)([nothing, garbage.freeze_imports])
     assert gc.get_freeze_count() == 0
 
 
 def test_a_daemon_that_is_not_known_is_left_alone(as_daemon: AsDaemon):
-    as_daemon(manager_of_another_version)([garbage.settle])
+    as_daemon(manager_of_another_version)([garbage.freeze_imports])
     assert gc.get_freeze_count() == 0
-    garbage._settled = False
-    garbage.settle()  # and one that calls tasks from elsewhere
+    garbage._frozen = False
+    garbage.freeze_imports()  # and one that calls tasks from elsewhere
     assert gc.get_freeze_count() == 0
 
 
 def test_no_other_process_does(as_daemon: AsDaemon):
-    as_daemon(manager, "pytest.__main__")([garbage.settle])
+    as_daemon(manager, "pytest.__main__")([garbage.freeze_imports])
     assert gc.get_freeze_count() == 0
 
 

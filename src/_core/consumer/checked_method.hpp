@@ -9,7 +9,8 @@ namespace kc {
 
 // `unittest.mock` reads the signatures of Python functions only, so the class gives the function (`face`), whose
 // attributes are this object's too, `__class__` among them. A call through an instance goes to the method's C function:
-// the interpreter takes this type as a method, and makes no bound object.
+// the interpreter takes this type as a method, and makes no bound object. A Python poll() would cost every record one
+// more call (tests/unit/python/test_signatures.py).
 struct CheckedMethod {
   PyObject_HEAD
   PyObject* method;  // a method descriptor of a compiled type

@@ -96,7 +96,11 @@ cdef class ConsumerCore(ConsumerParts):
             yield from self._attending_group(bits)
 
     cdef int settle(self, uint32_t bits) except -1:
-        """Apply the changes of the callbacks to positions and the assignment."""
+        """Apply the changes of the callbacks to positions and the assignment.
+
+        CONTROL is read here, after them: a revocation by a callback would otherwise be seen one record late
+        (test_nothing_of_a_revoked_partition_is_returned_after_the_callback).
+        """
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
@@ -719,7 +723,8 @@ cdef class ConsumerCore(ConsumerParts):
                         yield end
                         break
                     except OF_CALLBACKS as raised:
-                        # Commits and leave still go out. An event loop runs no callbacks here: it has failed itself.
+                        # Commits and leave still go out (tests/embedded/test_close_raises.py). An event loop runs no
+                        # callbacks here: it has failed itself.
                         if self.on_loop or self.in_child() or failures.is_second(raised):
                             raise
                         failures.add(raised)

@@ -14,6 +14,8 @@ cdef void room_in_buffer(void* network) noexcept nogil:
     (<Network>network).wakeup()
 
 
+# A collector's tp_clear would set the attributes of a live loop to None. The Python subclass is collected through its
+# __dict__, and __dealloc__ ends the network thread first.
 @cython.no_gc
 cdef class ConsumerParts:
     """The parts of a consumer; ConsumerCore works with them."""
@@ -150,7 +152,7 @@ cdef class ConsumerParts:
             return
         self.stop_thread()
         self.pool.set_on_room(NULL, NULL)
-        # N's objects point into this object's members, so they are dropped first.
+        # Drop them before the C++ members, into which they point: Cython drops Python attributes after those.
         self.network_thread = None
         self.handler = None
         self.decoder = None

@@ -25,7 +25,10 @@ struct FetchEntry {
   int32_t row = 0;                      // next row to return
   int32_t row_end = 0;
   int64_t next_offset = 0;              // the position after the last row was returned: after invisible records
-  int32_t next_leader_epoch = -1;       // of the last batch before next_offset, visible or not
+  // Of the last batch before next_offset, visible or not. Otherwise: 1. A new leader writes only transaction markers.
+  // 2. The position is committed after them, with the old leader's epoch. 3. The next owner asks for the end of that
+  // epoch, which is before the position. 4. It sees a truncation (tests/unit/consumer/test_position_epoch.py).
+  int32_t next_leader_epoch = -1;
   int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
   Status status;                        // ERROR
 

@@ -336,7 +336,7 @@ cdef class FetchHandler:
         if self.parked.empty():
             return
         # Before all entries that were taken after them, so that each partition stays in order; open_next() parks
-        # entries again that are still paused.
+        # entries again that are still paused (test_records_parked_by_a_pause_come_before_later_records).
         while not self.parked.empty():
             entry = &self.parked.back()
             self._unpark(entry)
@@ -362,7 +362,11 @@ cdef class FetchHandler:
     # ---- results of the latest call
 
     cdef void begin_call(self) noexcept nogil:
-        """Begin poll, consume or consume_batch: all returned records count as processed."""
+        """Begin poll, consume or consume_batch: all returned records count as processed.
+
+        Until then the entry of the record that poll() has returned stays open: it is the row before `row`. If an
+        exception leaves a `with` block, close() does not commit that record (PartitionState.hand).
+        """
         if self.is_open:
             self._close_entry()
         self.subscription.begin_call()
@@ -471,6 +475,7 @@ cdef class FetchHandler:
     cdef void _put_back(self, FetchEntry entry, int32_t first_row) noexcept nogil:
         cdef int32_t row = entry.row
         if entry.kind != ENTRY_RECORDS:
+            # It comes only once (test_an_error_taken_by_a_call_that_raises_comes_again).
             self.ready.push_front(entry)
             return
         if entry.columns == NULL and first_row < row:

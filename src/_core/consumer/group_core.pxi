@@ -112,7 +112,8 @@ cdef class GroupCore(ConsumerCore):
                     break
                 yield from self._serving_rebalance(taken)
                 if taken.event.kind == REBALANCE_ERROR and self.pending_errors:
-                    # As in confluent_kafka, the application gets the error before later callbacks run.
+                    # As in confluent_kafka, the application gets the error before later callbacks run. The next call
+                    # runs them before records (test_an_error_is_returned_before_the_callbacks_that_follow_it).
                     self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
                     break
         except BaseException:
@@ -409,6 +410,8 @@ cdef class GroupCore(ConsumerCore):
             self._standing(leaving.states, event.offsets)
         self.subscription.clear()
         self.changed()
+        # Only here: a subscribe() that changes topics must not make the application drop a REVOKE that N waits for
+        # (test_rebalances_of_an_ended_subscription_are_dropped).
         self.subscription_epoch += 1
         event.epoch = self.subscription_epoch
         event.deadline_ms = in_ms(self.end_deadline(timeout_us))

@@ -108,8 +108,9 @@ class BackgroundEventQueue {
   const CommitMemory commit_memory = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
-  // A full queue drops news that later news replaces, but no fatal error: nothing follows it. A group waits for its assignor, every connection for a token, and
-  // on_commit is called for every commit: results of the same partitions become one event then.
+  // A full queue drops news that later news replaces, but no fatal error: nothing follows it. A group waits for its
+  // assignor until the rebalance timeout, and every connection waits for a token. on_commit is called for every commit:
+  // results of the same partitions become one event then.
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);

@@ -68,7 +68,8 @@ cdef class ClassicGroupManager(RequestManager):
             return INT64_MAX
         if (self.joining.in_flight and self.coordinator.node >= 0 and self.coordinator.node != self.join_node
                 and self.membership.state == MEMBER_JOINING):
-            # The coordinator has moved. The Java client also ends the request to the former coordinator.
+            # The coordinator has moved. Its former broker may hang for as long as a rebalance may take. The Java client
+            # also ends this request.
             self._abandon(now_ms)
             self._join_again(now_ms)
         wait = min(self._heartbeat(now_ms), self.orphans.poll(now_ms))
@@ -148,7 +149,8 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint _patterns_fresh(self, int64_t now_ms) noexcept nogil:
         """Whether metadata is recent enough for a join of a member with patterns. As in the Java client, such a member
         looks for new topics before each join. Otherwise the members would discover a new topic one after another, each
-        with a rebalance of the whole group."""
+        with a rebalance of the whole group
+        (test_a_member_with_patterns_looks_for_new_topics_before_it_joins_again)."""
         if self.membership.matcher.empty():
             return True
         if self.fresh_from == 0:
@@ -255,8 +257,10 @@ cdef class ClassicGroupManager(RequestManager):
         """Complete the generation without an assignment of the application's assignor.
 
         Until then, the coordinator refuses the commits of all members. The next attempt would wait for the application,
-        which may take long. In the callback of its leave, the application makes no other attempt: the leave starts the
-        next generation. Otherwise, without owners there are no commits to protect, and this member joins again.
+        which may take long (test_a_failed_assignor_keeps_the_owners_and_is_asked_again). In the callback of its leave,
+        the application makes no other attempt: the leave starts the next generation
+        (test_a_leader_that_joined_keeps_the_owners_while_the_callback_of_its_leave_runs). Otherwise, without owners
+        there are no commits to protect, and this member joins again.
         """
         cdef bint leaves = self.membership.in_leave_callback
         if (leaves or self.leader.has_owners()) and self.leader.keep(self.made):
@@ -392,7 +396,8 @@ cdef class ClassicGroupManager(RequestManager):
         1. A static member keeps its place beyond the rebalance timeout (KIP-345).
         2. Meanwhile a leader may give its partitions to other members.
         3. A member of a cooperative group comes back and still owns these partitions.
-        4. Its commits would overwrite the offsets of the new owner. So the partitions are lost.
+        4. Its commits would overwrite the offsets of the new owner. So the partitions are lost
+           (test_a_static_member_that_missed_a_generation_loses_its_partitions).
 
         Partitions that this member has revoked since it sent the JoinGroup are lost too: their commits may be in
         flight. A lost answer to a JoinGroup between the two generations looks the same; reading records again is
@@ -584,7 +589,8 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _abandon(self, int64_t now_ms) noexcept nogil:
         """Give up a JoinGroup that may be parked for minutes; the next one must not wait. A JoinGroup that still waits
-        for its connection must not be sent: it would make this consumer a member."""
+        for its connection must not be sent: it would make this consumer a ghost member
+        (test_a_parked_join_is_given_up_when_leaving)."""
         self.round += 1
         self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(
@@ -663,7 +669,8 @@ cdef class ClassicGroupManager(RequestManager):
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
             # The heartbeat was sent before the JoinGroup on a separate connection, and the JoinGroup overtook it: the
-            # coordinator already knows the next generation. The JoinGroup response reports errors of this member too.
+            # coordinator already knows the next generation. The JoinGroup response reports errors of this member too
+            # (test_a_heartbeat_that_a_join_overtook_is_ignored).
             self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)

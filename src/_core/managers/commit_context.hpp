@@ -18,7 +18,9 @@
 namespace kc {
 
 constexpr int16_t BY_NAME_VERSION = 9;  // the last one of OffsetCommit and OffsetFetch that names topics
-constexpr int64_t NAMES_MS = 10000;     // how long ids are left alone after the coordinator did not know one
+// How long ids are left alone after the coordinator did not know one: it may lag the broker that reported the id
+// (test_an_id_that_the_coordinator_does_not_know_is_left_alone_for_a_while).
+constexpr int64_t NAMES_MS = 10000;
 
 // Of a request that got no response: another one would not either.
 inline bool is_final(int32_t code) {

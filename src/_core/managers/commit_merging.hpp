@@ -1,6 +1,8 @@
 // Owns: CommitMerging: a new commit of the application joins the one that waits to be sent, and a newer offset of a
 // partition takes the older one's place. Commits do not pile up while the coordinator is away. thread: N.
-// Never: changes a commit that has a waiting caller, is being sent, or is awaited by a revocation or a leave.
+// Never: changes a commit that has a waiting caller, is being sent, or is awaited by a revocation or a leave
+// (test_a_held_commit_is_not_superseded,
+// test_commits_of_any_partitions_and_metadata_take_little_memory_while_the_coordinator_is_away).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -31,8 +33,9 @@ class CommitMerging {
   }
 
   // `event`, just made, joins the newest commit that waits; both are at `sequence` then. The entry keeps its attempts and
-  // its back-off: a stream of commits must not defeat the back-off. NULL: there is none to join. Automatic commits and
-  // those with a waiting caller stay apart. No entry may pass one of them: its older offsets would be sent last.
+  // its back-off: a stream of commits must not defeat the back-off (test_a_stream_of_commits_keeps_the_backoff). NULL:
+  // there is none to join. Automatic commits and those with a waiting caller stay apart. No entry may pass one of them:
+  // its older offsets would be sent last.
   QueuedCommit* join(Queue& queue, uint64_t sequence, CommitEvent* event, bool as_member, int32_t epoch,
                      int64_t deadline_ms) {
     auto found = queue.find(newest_);

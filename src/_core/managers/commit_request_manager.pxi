@@ -235,7 +235,8 @@ cdef class CommitRequestManager(RequestManager):
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_interval(now_ms)
         wait = min(wait, self._poll_commits(now_ms))
-        # An OffsetFetch follows the commits made before it; the connection keeps the order.
+        # An OffsetFetch follows the commits made before it, and the connection keeps the order
+        # (test_committed_returns_earlier_commits).
         if self.committed.idle() or not self._has_untried():
             wait = min(wait, self.committed.poll(now_ms))
         return wait
@@ -377,8 +378,8 @@ cdef class CommitRequestManager(RequestManager):
         return queued.request.may_send(now_ms) and not self._is_outside(queued)
 
     cdef bint _is_outside(self, QueuedCommit* queued) noexcept nogil:
-        """Made outside the group, it waits until this member has left: in the member's name it could overwrite the
-        offset of a partition that another member owns."""
+        """Made outside the group, before subscribe() or after unsubscribe(), it waits until this member has left: in
+        the member's name it could overwrite the offset of a partition that another member owns."""
         return not queued.as_member and self.sent.as_member
 
     cdef bint _refuse(self, QueuedCommit* queued, size_t i, int64_t now_ms) noexcept nogil:
@@ -399,7 +400,7 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef bint _is_ours(self, QueuedCommit* queued, size_t i) noexcept nogil:
         """The coordinator has given the partition to no other member: this one holds it, or was to hand it over only
-        after this commit."""
+        after this commit (test_a_commit_made_before_its_partition_is_revoked_survives_a_newer_epoch)."""
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         cdef PartitionState* p
         cdef bint owned
@@ -542,7 +543,11 @@ cdef class CommitRequestManager(RequestManager):
                 and self.sent.member_id == self.membership.member_id)
 
     cdef bint _is_joining(self) noexcept nogil:
-        """The coordinator may be a generation further: a JoinGroup is on its way, or was answered meanwhile."""
+        """The coordinator may be a generation further: a JoinGroup is on its way, or was answered meanwhile.
+
+        JoinGroup has a separate connection, and may overtake a commit
+        (test_a_commit_that_a_join_overtook_is_sent_again_in_the_new_generation).
+        """
         return self.membership.joining or self.sent.as_member and self.sent.epoch != self.membership.epoch
 
     cdef void _answer_commit(self, SentOffset* sent, size_t number, int32_t code) noexcept nogil:

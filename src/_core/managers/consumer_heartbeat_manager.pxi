@@ -235,7 +235,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.state.on_send()
         self.sent_us = self.delegate.clock.now_us()
         self.sent_boot_us = self.delegate.clock.boot_us()
-        # Notice a coordinator that does not answer while there is time to find its successor.
+        # Notice a coordinator that does not answer while there is time to find its successor
+        # (test_a_coordinator_that_hangs_is_noticed_before_the_session_ends).
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
             <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
 
@@ -289,7 +290,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         """Add the partitions that the application owns or may own.
 
         Partitions being assigned count, because on_assign may have begun. Partitions being revoked count until their
-        offsets are committed: the next owner starts there.
+        offsets are committed: the next owner starts there. The coordinator gives any other partition away at once
+        (test_partitions_that_are_being_assigned_are_owned_in_a_full_heartbeat).
         """
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] claimed, reported

@@ -87,7 +87,7 @@ cdef class FetchSender(RequestManager):
         """Serve sessions that wait for room first, the longest wait before the others.
 
         Otherwise a broker whose Fetch has just ended would take the room at every turn, and some brokers would get
-        none.
+        none (test_brokers_that_wait_for_room_are_asked_in_turn).
         """
         cdef int64_t wait = INT64_MAX
         cdef FetchSession* session
@@ -556,7 +556,8 @@ cdef class FetchSender(RequestManager):
         cdef PartitionState* p
         p = entry.partition
         if data.error_code == 0:
-            # Even if the records are no longer wanted: the broker sends a watermark only once.
+            # Even if the records are no longer wanted: the broker sends a watermark only once
+            # (test_a_watermark_counts_although_its_records_are_no_longer_wanted).
             self._take_watermarks(session, p, data)
         if not entry.is_current():
             # A seek, a reset or a pause happened meanwhile: the fetched data is obsolete.
@@ -591,7 +592,8 @@ cdef class FetchSender(RequestManager):
             p.topic_id_low.store(entry.topic_id.low)
         if data.records.length > 0 or end <= entry.fetch_offset:
             session.turns.answered(entry.turn, data.records.length > 0)
-        # Otherwise it was held back, because another partition's records came first (KIP-74): it still waits.
+        # Otherwise it was held back, because another partition's records came first (KIP-74): it still waits. Only the
+        # first partition with records may exceed its limit, so a large batch would never be sent after a busy one.
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
             p.preferred_replica = data.preferred_read_replica
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
@@ -611,6 +613,8 @@ cdef class FetchSender(RequestManager):
                 if p.ends_at(next_offset):
                     self.positions.mark_dirty(p)
         if entry.bounded and not p.ends_at(next_offset) and next_offset < data.high_watermark:
+            # Unless it is the first one with records, a broker sends nothing of a partition whose first batch is larger
+            # than the limit (test_no_guess_stalls).
             p.range_doublings += 1
             session.want(dereference(entry))
         if self.config.partition_eof and end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:
@@ -665,7 +669,10 @@ cdef class FetchSender(RequestManager):
         self.fetched.push_back(item)
 
     cdef void _queue_reported_errors(self) noexcept nogil:
-        """Queue errors of other managers after the data that was fetched before them."""
+        """Queue errors of other managers after the data that was fetched before them.
+
+        Otherwise the error of a reset would overtake records that were read before it.
+        """
         cdef FetchedItem* item
         cdef size_t i
         for i in range(self.positions.errors.size()):

@@ -162,7 +162,9 @@ struct FetchSession {
     named = &topics[entry.partition->topic];
     named->ids.push_back(id);
   }
-  // The broker sent the watermarks of p. From now on it sends changes, unless the request was outside the session.
+  // The broker sent the watermarks of p. From now on it sends changes, unless the request was outside the session
+  // (test_a_window_leaves_the_watermarks_outside_it_outdated). Not before: an answer to a request without p would make
+  // an old watermark look fresh to lag().
   void keep_watermarks_current(PartitionState* p) {
     if (named == 0) p->session_answered_ms.store(&answered_ms, std::memory_order_release);
   }
@@ -195,7 +197,9 @@ struct FetchSession {
     entry.place = static_cast<ptrdiff_t>(to_send.size());
     to_send.push_back(&entry);
   }
-  // The broker's session is lost or uncertain: the next request is a full one.
+  // The broker's session is lost or uncertain: the next request is a full one. The answer to a Fetch in flight does not
+  // continue the session, which would mix a recreated topic with the old epochs
+  // (test_a_new_topic_id_in_a_session_forgets_the_old_one).
   void start_again() {
     epoch = 0;
     restart = request.in_flight;
@@ -219,7 +223,8 @@ struct FetchSession {
       entry->known_to_broker = true;
     }
   }
-  // The first `named` partitions in line, outside the session, which still needs their changes.
+  // The first `named` partitions in line, outside the session. They stay in `to_send`: the broker's session would
+  // continue from their old offsets (test_an_answer_that_is_not_full_ends_the_windows).
   void take_window(std::vector<SessionPartition*>& wanted) {
     wanted.assign(turns.line().begin(), std::next(turns.line().begin(), static_cast<ptrdiff_t>(named)));
   }
@@ -268,7 +273,7 @@ struct FetchedExtent {
 };
 
 // Reads only batch headers, so that the next request is sent before this response is decoded. The result is used for
-// nothing else: the decoder checks every batch.
+// nothing else: the decoder checks every batch. If one is bad, data fetched after it is dropped (drop_fetched).
 inline FetchedExtent fetched_extent(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t leader_epoch) {
   auto i64 = [](const uint8_t* q) {
     uint64_t v;

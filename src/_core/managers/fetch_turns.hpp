@@ -4,7 +4,8 @@
 // For every request a broker checks every partition of the fetch session, about 10 µs each, even if its records no
 // longer fit into the response: with a thousand partitions that takes longer than sending the records. During a backlog
 // a Fetch therefore names only a window of them: the first in line, where the partition with the longest wait is first.
-// Every full response moves at least the first one to the end, so each partition gets its turn.
+// Every full response moves at least the first one to the end, so each partition gets its turn. A window is requested
+// outside the session: that needs no other session, and no partition is forgotten and named again.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -66,7 +67,8 @@ class FetchTurns {
   }
 
  private:
-  // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room.
+  // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room
+  // (test_partitions_without_records_do_not_fill_the_windows).
   void move_to_the_end() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
     passed_.clear();

@@ -109,6 +109,7 @@ cdef class GroupLeader:
             self.members.push_back(member)
         sort_unique(wanted)
         self.leading = True
+        # With older partition counts, the group would rebalance again at once.
         self.fresh_from = self.membership.hold_topics(self.topics, wanted)
         return Status()
 
@@ -129,6 +130,7 @@ cdef class GroupLeader:
         call.assignor = self.assignor_name
         # A copy: keep() needs them while the application works on the assignment.
         call.members = self.members
+        # Noted now, not with the answer: partitions that are added meanwhile would be lost.
         self._watch()
         self._inputs(call.topics)
         self.application.ask(call)

@@ -48,7 +48,9 @@ cdef enum:
     LARGE_RESPONSE = 1 << 20
     KIND_UPDATE = 1      # the assignment's topics
     KIND_LIST = 2        # list_topics
-    MOST_FORMER_IDS = 4  # responses in a row with an id that a topic had before, until it counts again
+    # Responses in a row with an id that a topic had before, until it counts again: the newer id may have been the wrong
+    # one.
+    MOST_FORMER_IDS = 4
 
 
 cdef Status check(const MetadataResponse& message) noexcept nogil:
@@ -61,7 +63,9 @@ cdef Status check(const MetadataResponse& message) noexcept nogil:
         detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
         return Status(<int>ERR_BAD_MSG, detail)
     for i in range(message.brokers.size()):
-        # The client's names for "no broker" and for the addresses of bootstrap.servers.
+        # The client's names for "no broker" (-1) and for the addresses of bootstrap.servers. With a broker -1, there
+        # would be a connection and no broker to send to
+        # (test_an_answer_with_a_negative_broker_id_changes_nothing_and_is_asked_again).
         if message.brokers[i].node_id < 0:
             detail = string(b"MetadataResponse: field brokers: node_id ")
             detail.append(to_string(<long long>message.brokers[i].node_id)).append(b" is negative")
@@ -184,7 +188,8 @@ cdef class MetadataRequestManager(RequestManager):
                 preincrement(it)
         body.message.allow_auto_topic_creation = (
             self.positions.config.allow_auto_create_topics and not self.all_topics_wanted)
-        # Version 0 cannot ask for "no topics": its empty list means all.
+        # Version 0 cannot ask for "no topics": its empty list means all
+        # (test_null_topics_are_allowed_from_metadata_v1).
         body.lowest = 1
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"requesting metadata for %s%zu topics",
                                   b"all topics, in use: " if self.all_topics_wanted else b"",
@@ -295,7 +300,8 @@ cdef class MetadataRequestManager(RequestManager):
         if not status.detail.empty() and status.code != <int>ERR_TIMED_OUT:
             self.last_cause = status.detail
         if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
-            # Not after a list_topics, which has a separate deadline: the brokers may work and the list may be long.
+            # Not after a list_topics, which has a separate deadline: the brokers may work and the list may be long
+            # (test_many_lists_that_time_out_do_not_start_the_clock).
             self.failing_since_ms = now_ms
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._report_unsupported(status)
@@ -522,6 +528,8 @@ cdef class MetadataRequestManager(RequestManager):
             again = True
         if again:
             self.update_wanted = True
+        # A response without the expected change is a failure: without this backoff, a missing topic would be requested
+        # ten times per second. Any change ends it (tests/unit/managers/test_metadata_backoff.py).
         if changed or not (again or self.news_asked):
             self.news.on_success()
         else:
@@ -609,7 +617,8 @@ cdef class MetadataRequestManager(RequestManager):
                                   TopicEntry* known) noexcept nogil:
         """Keep newer leaders: a newer response or a leader hint may be in the cache.
 
-        But not one that the cluster does not list: no broker could be asked.
+        But not one that the cluster does not list: no broker could be asked, and the partition would wait for an epoch
+        above that one (test_an_older_leader_epoch_counts_if_the_newer_leader_is_no_broker).
         """
         cdef PartitionEntry* before
         cdef size_t i

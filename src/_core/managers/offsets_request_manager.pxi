@@ -9,7 +9,9 @@ Errors per partition, of both requests:
   FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
   everything else   the application is notified once; a position is asked again with backoff, a question ends with it
-If a leader refuses this client's login, or its certificate is rejected, a question ends; a position is retried.
+If a leader refuses this client's login, or its certificate is rejected, a question ends
+(test_a_question_ends_where_its_leader_refuses_every_login). A position is retried: credentials may be replaced, and no
+call waits for it with a deadline.
 """
 
 
@@ -218,7 +220,8 @@ cdef class OffsetsRequestManager(RequestManager):
                     self.metadata.want_update()
                 continue
             if contexts[entry.leader_id].places.count(partition_key(query.topic, query.partition)):
-                # A broker refuses a request that names a partition twice: send this query in the next turn.
+                # A broker refuses a request that names a partition twice: send this query in the next turn
+                # (test_watermarks_ask_twice_about_one_partition).
                 again = True
                 continue
             if bodies.count(entry.leader_id) == 0:

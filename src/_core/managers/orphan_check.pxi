@@ -10,7 +10,8 @@ Why: a restart of a static member begins no rebalance (KIP-345, KIP-814). Its fo
 2. It led the group, and a topic was created or has grown while it was away.
 
 In both cases these partitions would not be read until the next rebalance, whose cause may be weeks away. The Java
-client and librdkafka have this gap. DescribeGroups shows which partitions have an owner.
+client and librdkafka have this gap. No member learns of a takeover, so only DescribeGroups shows it. If an assignor
+leaves partitions out on purpose, each restart of a static member of its group costs a rebalance.
 
 Errors of the DescribeGroups response: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and a lost connection: a new search,
 then again, with backoff. COORDINATOR_LOAD_IN_PROGRESS: again, with backoff. A group that is not Stable: again after

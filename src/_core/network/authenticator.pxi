@@ -278,6 +278,12 @@ cdef class Authenticator(Connector):
     # -- re-authentication (KIP-368) -----------------------------------------------------------------------------------
 
     cdef bint must_authenticate(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Whether requests wait for another authentication, which begins here once no request is in flight.
+
+        It begins only before a request, even after the session's end: a broker accepts SaslHandshake then, but not
+        twice within a second. The connection stays CONN_READY. In another state, sessions that end together would look
+        like "all brokers down", and usable_version() like "unsupported".
+        """
         cdef SaslSession* s = session_of(c)
         if s == NULL or (not s.again and now_ms < s.due_ms):
             return False

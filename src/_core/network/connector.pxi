@@ -314,7 +314,8 @@ cdef class Connector(Network):
         for channel in range(kChannels):
             if c.node.connection(<Channel>channel) != NULL:
                 c.node.connection(<Channel>channel).next_dial_ms = now_ms
-        # The broker is up, so its other connections need not wait for a back-off that grew while it was down.
+        # The broker is up, so its other connections need not wait for a back-off that grew while it was down
+        # (test_a_broker_that_is_back_for_one_channel_is_back_for_all).
         self.retry_by(c.node, now_ms, True)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)

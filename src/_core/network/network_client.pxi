@@ -153,7 +153,7 @@ cdef class NetworkClient(Authenticator):
                 node.rack = nodes[i].rack
                 before.erase(it)
                 # Kafka lists the brokers that are up. Wait before the next attempt: the list may be older than the
-                # failure.
+                # failure. Not after a refusal: every Metadata response would shorten its backoff to a second.
                 self.retry_by(node, now_ms + LISTED_RETRY_MS, False)
             elif self.nodes.count(node_id) != 0:
                 continue
@@ -243,7 +243,8 @@ cdef class NetworkClient(Authenticator):
             if c != NULL and c.throttled_until_ms > now_ms:
                 rank = 4000
             elif node.silent:
-                # The broker may hang. Its other connections look usable, but the request would time out there too.
+                # The broker may hang. Its other connections look idle, but the request would time out there too: for
+                # example FindCoordinator, at the broker that is being replaced (test_a_node_that_hangs_is_asked_last).
                 rank = 3500
             elif c == NULL or c.state == CONN_DOWN:
                 rank = 2000
@@ -338,6 +339,7 @@ cdef class NetworkClient(Authenticator):
         return max(<int64_t>0, self.next_timer_ms - now_ms)
 
     cdef void throttle(self, int32_t node_id, Channel channel, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        # Of one connection, as at the broker: a Fetch quota must not stop the heartbeats to the same broker.
         cdef Connection* c = self.find_connection(node_id, channel)
         if c == NULL or throttle_ms <= 0:
             return
@@ -351,7 +353,8 @@ cdef class NetworkClient(Authenticator):
 
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
-        # A refusal is valid until the next attempt, so that no request waits for this attempt.
+        # A refusal is valid until the next attempt, so that no request waits for this attempt
+        # (test_calls_do_not_wait_for_the_next_attempt_after_a_refusal).
         if c == NULL or c.failure.ok() or (c.refused and self.clock.now_ms() >= c.next_attempt_ms):
             return False
         out[0] = c.failure
@@ -571,7 +574,7 @@ cdef class NetworkClient(Authenticator):
             for i in range(self.events.size()):
                 self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
             # A broker sends a small response in three parts, and waits while this thread reads one on its core. No
-            # other part of the turn needs to know.
+            # other part of the turn needs to know: a turn of the managers took 26 µs there, the selector takes 17.
             if (not self.parts_only or self.reads_pending or self.selector.interrupted()
                     or now_ms - began_ms >= wait_ms):
                 break

@@ -71,7 +71,9 @@ class SaslCredentials {
     *why = failure_;
     return !failure_.empty();
   }
-  // Called when the broker refused a token: requests the next token earlier, but not at every attempt.
+  // Called when the broker refused a token: requests the next token earlier, but not at every attempt. Only this asks a
+  // source that renews tokens itself, so a wrong clock or a suspended machine does not keep the consumer down
+  // (test_a_provider_is_asked_again_when_a_broker_refuses_its_token).
   void refused(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     const int64_t latest_ms = std::max(set_ms_, failed_ms_);
@@ -108,7 +110,8 @@ class SaslCredentials {
   std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
   std::string failure_;                                           // shared: mutex_
   int64_t set_ms_ = 0, failed_ms_ = 0, expires_ms_ = 0;           // shared: mutex_; monotonic
-  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first token needs no request
+  // The first token comes unasked: a request for it would run oauth_cb twice.
+  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_
   bool asked_ = false;                                            // shared: mutex_
 };
 

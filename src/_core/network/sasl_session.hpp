@@ -68,7 +68,8 @@ inline void wipe_written(Connection* c) {
   c->sasl->written = 0;
 }
 
-// Writes the token with its frame to the (empty) buffer of the connection. False if the token is too long.
+// Writes the token with its frame to the (empty) buffer of the connection. False if the token is too long. The buffer
+// is wiped after the response or the loss; the generated codec and `scratch` would leave copies.
 inline bool write_token(Connection* c, const std::string& client_id, int32_t correlation_id, const Secret& token) {
   SaslSession* s = c->sasl.get();
   Writer frame(token.size() + client_id.size() + 64);

@@ -20,7 +20,8 @@ class TlsContext {
     SSL_CTX_free(ctx);
   }
 
-  // Returns the session to resume with a broker; null if there is none.
+  // Returns the session to resume with a broker; null if there is none. Sessions end with their credentials: resumed
+  // after a change of CA or CRL they would skip the new check.
   SSL_SESSION* session(const std::string& broker) {
     auto found = sessions_.find(broker);
     return found == sessions_.end() ? nullptr : found->second;

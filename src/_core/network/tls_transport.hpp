@@ -65,7 +65,8 @@ class TlsTransport final : public Transport {
   static constexpr size_t kBulkBytes = 256 * 1024;
   static constexpr size_t kSmallBytes = 17 * 1024;
   // The most bytes that one handshake() or read_into() takes from the socket beyond the first recv. OpenSSL reads on
-  // until it has plaintext, and a broker may send tickets without end: the loop has other work.
+  // until it has plaintext, and a broker may send tickets without end: the loop has other work
+  // (test_tickets_without_end_leave_the_loop_time_for_other_work).
   static constexpr size_t kUnseenBytes = 64 * 1024;
 
   TlsTransport(std::shared_ptr<TlsContext> context, std::shared_ptr<TlsPeers> peers, int fd, const std::string& host,
@@ -123,6 +124,8 @@ class TlsTransport final : public Transport {
     const int error = SSL_get_error(ssl_, rc);
     if (error == SSL_ERROR_WANT_READ) return result;
     if (error == SSL_ERROR_WANT_WRITE) {
+      // After a KeyUpdate OpenSSL reads nothing until its own answer has been sent, and the socket is full
+      // (test_reading_waits_for_the_answer_to_new_keys).
       crossed_ |= kReadWantsWrite;
       return result;
     }
@@ -330,7 +333,8 @@ class TlsTransport final : public Transport {
 
   // Returns true for a CA certificate without a list from its issuer; only the leaf certificate requires a list. The
   // chain ends with the first trusted certificate, so the signature of its issuer's list cannot be verified. OpenSSL
-  // ignores such a list. Here it counts, because it comes from the user's file.
+  // ignores such a list. Here it counts, because it comes from the user's file: an intermediate certificate in the CA
+  // file may be revoked (test_revoked_authorities).
   static bool needs_no_list(X509_STORE_CTX* store) {
     const int error = X509_STORE_CTX_get_error(store);
     X509* certificate = X509_STORE_CTX_get_current_cert(store);

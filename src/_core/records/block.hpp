@@ -99,6 +99,7 @@ class BlockPool {
   std::atomic<bool> starved{false};
   using OnRoom = void (*)(void*);
   // The callback runs under the pool's mutex, so that no call happens after its removal (nullptr).
+  // Blocks outlive their consumer in batches (test_messages_and_batches_outlive_the_consumer).
   void set_on_room(OnRoom callback, void* arg) {
     std::lock_guard<std::mutex> hold(mutex_);
     on_room_ = callback;
@@ -170,7 +171,8 @@ class BlockPool {
     ref();
   }
   void recycle(Block* b) {
-    // In the child of a fork, a thread that does not exist there can hold the mutex. Leak the block instead.
+    // In the child of a fork, a thread that does not exist there can hold the mutex. Leak the block instead
+    // (tests/embedded/test_fork.py).
     if (getpid() != pid_) return;
     live_bytes_.fetch_sub(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
     std::vector<Block*> dropped;

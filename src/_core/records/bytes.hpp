@@ -150,6 +150,7 @@ inline bool read_plain_record(const uint8_t* p, const uint8_t* end, RecordFields
   if (!read_short_varint(p, f.value_length) || f.value_length < -1 || f.value_length > record_end - p) return false;
   f.value = p;
   p += f.value_length > 0 ? f.value_length : 0;
+  // Mostly the record's last byte: a check for two readable bytes would send every record to read_record().
   if (p >= record_end || *p > 0x7f || *p & 1) return false;  // more than 63 headers, or a negative number
   f.header_count = *p >> 1;
   f.timestamp_delta = timestamp_delta;

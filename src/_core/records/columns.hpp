@@ -82,7 +82,8 @@ struct Columns {
 
   // Returns nullptr if memory is out. All bits of both validity bitmaps are set at first.
   static Columns* create(BlockPool* pool, int32_t capacity);
-  // Returns the shared arena for batches without rows. Its pointers are valid, because an Arrow consumer reads them.
+  // Returns the shared arena for batches without rows. Its pointers are valid: some readers of Arrow ignore the length,
+  // and crash on null pointers (tests/unit/consumer/test_empty_batch.py).
   static Columns* none();
   bool want_headers();  // allocates `headers` (zero counts for the rows so far); false when memory is out
   // Returns the index of `b` in `buffers`. If `b` is not the last buffer, adds and retains it; views end at `bytes`.

@@ -106,7 +106,8 @@ struct DecodeJob {
   Columns* run_columns = nullptr;     // the columns with the job's latest run; never dereferenced
   size_t run_index = 0;
 
-  // Sorts by first_offset, because a broker lists transactions in the order in which they ended.
+  // Sorts by first_offset: a broker lists transactions in the order in which they ended. Unsorted, the records of a
+  // long aborted one would be delivered (test_aborts_come_in_the_order_in_which_they_ended).
   void add_aborted(AbortedTransaction transaction) {
     aborted.insert(std::upper_bound(aborted.begin(), aborted.end(), transaction,
                                     [](const AbortedTransaction& a, const AbortedTransaction& b) {

@@ -15,10 +15,13 @@ cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
     cdef Inflater* inflater = NULL
     cdef AheadBatch batch
     cdef size_t inflated = 0
+    # A claimed batch is finished or given up in this call, so the decoder waits for a busy one without a timeout
+    # (tests/unit/records/test_inflate_ahead.py).
     while inflated < ENOUGH_BYTES and ahead.claim(&batch):
         if inflater == NULL:
             inflater = inflater_acquire(pool)
         if inflater != NULL and batch.end - batch.begin <= WIDEST_BYTES and inflate_whole(inflater, ahead, &batch):
+            # With this reference make_room() does not grow the block: its bytes stay while the decoder reads them.
             BlockPool.retain(inflater.block)
             batch.block = inflater.block
             batch.records_begin = inflater.begin

@@ -1,4 +1,4 @@
-// Owns: the states of a group member and the table of allowed moves, for both protocols (DESIGN.md, "A group").
+// Owns: the states of a group member and the table of allowed moves, for both protocols (DESIGN.md, "A group's life").
 // Threads: any (values). Never: acts; MembershipManager does.
 #pragma once
 #include <cstdint>

@@ -2,8 +2,9 @@
 // heartbeat. All lists are sorted. Threads: N. Never: runs a callback, reads the state of the member.
 //
 // KIP-848: the coordinator treats what a heartbeat does not report as free. It may give it to other members at once, and
-// says so in its answer. Partitions are therefore taken in one place, take(). It takes nothing if an unanswered heartbeat
-// did not report all of it.
+// says so in its answer. A heartbeat reports less than the target while a topic's name is looked up, or while an
+// earlier target is being taken. Partitions are therefore taken in one place, take(). It takes nothing if an unanswered
+// heartbeat did not report all of it (test_a_partition_that_a_heartbeat_gave_away_is_not_taken_before_its_answer).
 #pragma once
 #include <vector>
 

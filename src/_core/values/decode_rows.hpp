@@ -129,6 +129,8 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
     const uint8_t* p = bytes.begin;
     const uint8_t* end = bytes.end;
     RowFailure failure;
+    // Decoders read ahead; the bytes after a value may look like part of it, so each loop compares with its end. A bare
+    // number, which no closing byte ends, is copied too (test_a_row_cut_off_or_damaged_at_every_byte_changes_no_other).
     const bool is_padded = always_padded || bytes.readable - end < kReadAhead;
     if (__builtin_expect(is_padded, 0) && !padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
     const uint8_t* first = p;

@@ -7,7 +7,7 @@
 
 namespace kc {
 
-// The type of a column. kconsumer/decoding/types.py has the same order.
+// The type of a column. kconsumer/decoding/plan.py has the same order.
 enum ValueType : int32_t {
   VALUE_NULL = 0,
   VALUE_BOOL,

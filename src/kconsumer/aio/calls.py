@@ -315,7 +315,7 @@ class LoopCalls(LoopCore):
             False if a rebalance waits and there are records in hand; nothing was done then.
         """
         while self._callbacks_task is not None:
-            await self._settled()
+            await self._wait_for_callbacks()
             self._check_not_closing()
         bits = self._attention()
         # After the bits were read: the callbacks of a rebalance that is not in them do not run below.
@@ -338,7 +338,7 @@ class LoopCalls(LoopCore):
         """Drive a call that runs callbacks: functions here; from the first coroutine on in a separate task. If this
         call is cancelled, that task continues, and the next call waits for it."""
         while self._callbacks_task is not None:
-            await self._settled()
+            await self._wait_for_callbacks()
         self._check_not_closing()
         try:
             step = call.send(None)
@@ -404,7 +404,7 @@ class LoopCalls(LoopCore):
         if self._asking:
             self._wake_asking()
 
-    async def _settled(self) -> None:
+    async def _wait_for_callbacks(self) -> None:
         """Wait for the running callbacks. Their exceptions are raised here if the call that started them was
         cancelled."""
         task = self._callbacks_task

@@ -1,7 +1,7 @@
 """Waits at the end of the interpreter for asynchronous commits of consumers that are neither closed nor dropped.
 
 Python does not free the consumer of a daemon thread, or of an event loop that still runs in one: without this, the last
-commits would end with the process.
+commits would end with the process (tests/kafka/test_commits_of_programs.py).
 
 Owns: the set of consumers with asynchronous commits. Threads: commit() adds to it; the main thread waits, after all
 threads but daemons have ended. Never: closes a consumer, waits longer than LIMIT_S for all of them.

@@ -1,4 +1,8 @@
-"""Compile a writer's and a reader's Avro schema: the types of the columns, and the operations of the core."""
+"""Compile a writer's and a reader's Avro schema: the types of the columns, and the operations of the core.
+
+Once per writer and reader. The operations are in the order of the writer's bytes: read into a column, promote, skip,
+choose a branch, read a default. A default is kept as a datum of the reader's schema.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """RegistryDecoder: the common part of decoders whose schema may come from a registry.
 
-Owns: the reader of each subject. Threads: any decoding thread. Never: knows a format.
+Owns: the reader of each subject. Threads: any decoding thread. Never: knows a format; changes a reader's schema after
+records were read with it.
+
+Decoding asks a registry between two passes of the core: it lists the batch's schema ids, Python gets the new ones, the
+core decodes. A failure changes nothing.
 """
 
 from __future__ import annotations

@@ -215,6 +215,7 @@ class Driver:
         return State.PLAN
 
     def _check_cluster(self, what: str, known: str | None) -> None:
+        """Refuse offsets of another cluster: there they are other records."""
         if known is not None and self._cluster is not None and known != self._cluster:
             raise IngestError(f"{what} in another Kafka cluster (its id is {known}, the id of these brokers is "
                               f"{self._cluster}): use the brokers of that cluster, or another job")
@@ -232,7 +233,7 @@ class Driver:
         """Look for new offsets and plan the trigger."""
         if self._stopping:
             return State.DONE
-        self._is_renewed()
+        self._take_newer_schema()
         self._next = self._clock.now() + (self._interval or 0.0)
         latest = self._target or self._topics.available(self._progress)
         if self._interval is None:
@@ -275,8 +276,8 @@ class Driver:
         return replace(output, folder=f"{self._table.staging}/{self.run}", prefix=self._table.prefix,
                        letters_folder=f"_kconsumer/{self._name}/staged/{self.run}")
 
-    def _is_renewed(self) -> bool:
-        """Whether the values have a newer schema; the next claim prepares the table for it."""
+    def _take_newer_schema(self) -> bool:
+        """Take the values' newer schema, for which the next claim prepares the table. False: there is none."""
         output = self._renew()
         if output is None:
             return False
@@ -299,7 +300,7 @@ class Driver:
         self._check_complete(plan, self._results)
         # A schema is registered before the first record with it is written: if the newest one is still the one that the
         # tasks had, no record of this trigger has a field that they did not know.
-        if self._is_renewed():
+        if self._take_newer_schema():
             self._results = ()
             return State.PLAN
         return State.COMMIT

@@ -36,7 +36,9 @@ _log = logging.getLogger("kconsumer.ranges")
 class _Stale(Exception):
     """A consumer contradicts the plan, and another consumer must confirm it.
 
-    A consumer that has served other tasks may have outdated metadata after a topic was recreated.
+    A consumer that has served other tasks may have outdated metadata after a topic was recreated, and so may a broker.
+    The driver compares topic ids when it plans, and a task when its first records arrive. Both are needed: metadata and
+    offsets come in two responses (test_a_topic_recreated_between_planning_and_reading).
     """
 
 
@@ -228,7 +230,8 @@ class RangeReading:
         """Return whether the partition ends at or before the position, before the range does.
 
         Only the leader's answer counts, because it never decreases, and only without an open transaction that holds the
-        end back.
+        end back. The watermark of a Fetch response may lag after a change of leader. So _read() reports the end only
+        after several such answers (test_a_range_that_ends_after_the_partition).
         """
         _, high = self._consumer.get_watermark_offsets(self._place, cached=True)
         if not 0 <= high <= self._position:

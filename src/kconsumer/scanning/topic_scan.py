@@ -2,6 +2,9 @@
 
 Owns: scan, TopicScan. Threads: the reader's thread and decoding threads. Never: reads before a library requests rows;
 holds more than a few batches.
+
+A scan connects when its first row is requested, and again for each stream: DuckDB opens three streams a query. Then
+bounds become offsets.
 """
 
 from __future__ import annotations

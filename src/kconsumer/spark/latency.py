@@ -6,7 +6,7 @@ daemon.
 Both ends of that connection use Nagle's algorithm. The JVM sends a task in two small segments, and the worker sends its
 end in another one. The second segment waits for the acknowledgement of the first. A kernel that delays
 acknowledgements until the next answer waits 40 ms: several times the duration of a small task. Unix sockets
-(`spark.python.unix.domain.socket.enabled`) do not have this problem.
+(`spark.python.unix.domain.socket.enabled`) do not have this problem (tests/spark/test_latency.py).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.reading import RangeReading
-from kconsumer.spark.garbage import settle
+from kconsumer.spark.garbage import freeze_imports
 from kconsumer.spark.latency import disable_tcp_delays
 from kconsumer.spark.schema import arrow_schema
 from kconsumer.spark.typed import Typed
@@ -57,7 +57,7 @@ def _typed(options: ReadOptions, typed: Typed, wanted: OffsetRange) -> Iterator[
 
 def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
     yield from RangeReading(options, wanted, _MAX_RECORDS).batches()
-    settle()
+    freeze_imports()
     disable_tcp_delays()
 
 

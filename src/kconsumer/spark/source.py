@@ -29,7 +29,8 @@ from kconsumer.spark.typed import typed as make_typed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# For Spark's planner with pushdown; the planner without pushdown refuses readers that have pushFilters().
+# For Spark's planner with pushdown; the planner without pushdown refuses readers that have pushFilters()
+# (test_a_query_gives_the_same_whether_filters_are_pushed_or_not).
 _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 

@@ -99,7 +99,8 @@ class StreamReader(DataSourceStreamReader):
         """Return the end of a trigger, or fail if records are lost and `failOnDataLoss` is on.
 
         The failure is here, before Spark writes the end. So the next run makes a new request and does not have to
-        continue from this end.
+        continue from this end, which may only show that one broker's metadata lacks a topic
+        (test_a_topic_that_is_absent_for_a_trigger_keeps_its_offsets).
         """
         if self._loss.fail:
             self._ranges(start, end)
@@ -110,7 +111,7 @@ class StreamReader(DataSourceStreamReader):
 
         A start at the latest offsets changes over time. If the query is killed in its first trigger and starts again,
         it would miss all records in between, because the checkpoint stores only ends. So the first trigger reads
-        nothing, and its end is the start.
+        nothing, and its end is the start (test_a_query_that_began_at_the_latest_and_was_killed_at_once).
         """
         if self._initial_held or not self._initial_is_latest or start != self._initial:
             return False
@@ -132,7 +133,8 @@ class StreamReader(DataSourceStreamReader):
     def _first_trigger(self, start: Progress, end: Progress) -> Progress:
         """Return the start of the first trigger, which may be planned again after a failure.
 
-        Partitions that its end lacks were created later, and belong to the next trigger.
+        Partitions that its end lacks were created later, and belong to the next trigger
+        (test_a_partition_made_while_the_first_trigger_is_read_again).
         """
         offsets = start.offsets
         if end.offsets and not end.ids:

@@ -23,7 +23,7 @@ LANGUAGES = {
 RUN = re.compile(r"kconsumer |spark-submit .*/ingest|spark-submit (?:--\S+ \S+ )+ ?\"\$\(python -c")
 # The beginning of a command → why no test runs it as it stands.
 COMMANDS = {
-    "pip install": "needs the package index; tools/test_pythons.sh and tools/offline_install.sh install the package",
+    "pip install": "needs the package index; tools/test_pythons.sh installs the package",
     "apt-get install": "changes the system; tools/setup_system.sh and every workflow install these packages",
     "make ": "the developer's own targets; .github/workflows run them",
     "docker compose ": "needs a container engine; tools/lint_files.py checks the compose file",

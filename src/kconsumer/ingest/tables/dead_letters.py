@@ -51,7 +51,7 @@ class DeadLetters:
             self._folder.make(f"{self._home}/{name}")
         self._folder.write(self._mark(run), b"")
 
-    def settle(self, run: int, committed: Callable[[int, int], bool]) -> None:
+    def finish_earlier(self, run: int, committed: Callable[[int, int], bool]) -> None:
         """Finish the work of earlier runs, after the claim of this run.
 
         Args:
@@ -60,7 +60,7 @@ class DeadLetters:
         """
         for name, (record_run, number) in self._prepared().items():
             if record_run != run:
-                self._settle(name, committed(record_run, number))
+                self._finish(name, committed(record_run, number))
         open_runs = {record_run for record_run, _ in self._prepared().values()}
         staged = {_run_of(name) for name in self.staged()}
         for old in self._runs():
@@ -77,7 +77,7 @@ class DeadLetters:
         """Rename the files after the commit."""
         name = self._name(run, number)
         if self._folder.exists(name):
-            self._settle(name, committed=True)
+            self._finish(name, committed=True)
 
     def staged(self) -> list[str]:
         """Return the files without their final names."""
@@ -126,10 +126,10 @@ class DeadLetters:
     def _moves(self, name: str) -> list[tuple[str, str]]:
         try:
             return [(staged, final) for staged, final in json.loads(self._folder.read(name))]
-        except FileNotFoundError:  # another process has settled it
+        except FileNotFoundError:  # another process has finished it
             return []
 
-    def _settle(self, name: str, committed: bool) -> None:
+    def _finish(self, name: str, committed: bool) -> None:
         if committed:
             self._folder.publish_all(self._moves(name))
         self._folder.delete(name)

@@ -147,7 +147,7 @@ class DeltaTable:
             self._letters.begin(self._delta.metadata().id, run)
         self._append([], {f"{self._app}/run": run}, JobState(state.number + 1, run, state.progress, cluster))
         if self._letters is not None:
-            self._letters.settle(run, self._has_letters)
+            self._letters.finish_earlier(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state

@@ -3,6 +3,9 @@
 Owns: the folder `compaction/LEASE` of the table's staged files; the lease, the transaction `kconsumer/compaction`.
 Threads: the caller's. Never: changes a row, a partition or an offset; deletes a file.
 
+deltalake's own `optimize` is not bounded, does not notice another compaction of the same files, and cannot read files
+that lack nested fields in maps.
+
 The lease's version is the time at which it ends. A compaction takes it, writes the larger files, and commits them
 instead of the small ones. Each of its commits is written on the newest version of the table or not at all: deltalake's
 own retries do not notice if another compaction has replaced the same files. Each step may be the last one of a process:
@@ -207,6 +210,7 @@ class Compaction:
     def _write(self, files: Sequence[_File]) -> FileEntry:
         """Write one file with the rows of several ones."""
         folder = self._storage.open()
+        # In folders of the partition values: polars reads the values from there.
         place = [leases.folder_of(self._staging, self._lease), *partition_folders(files[0].partition)]
         name = f"{prefix(self._delta.version())}{uuid.uuid4().hex}-%d.parquet"
         writer = FileWriter(self._storage, "/".join(place), name, self._columns,

@@ -131,7 +131,7 @@ class IcebergTable:
             self._letters.begin(str(self._table.metadata.table_uuid), run)
         self._append([], JobState(state.number + 1, run, state.progress, cluster))
         if self._letters is not None:
-            self._letters.settle(run, self._has_letters)
+            self._letters.finish_earlier(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state

@@ -184,7 +184,8 @@ class ParquetTable:
             self._letter_table.begin(self._id, run)
         self._append(self._record(JobState(state.number + 1, run, state.progress, cluster)))
         if self._letter_table is not None:
-            self._letter_table.settle(run, lambda run, number: False)  # the log has the names; there are no records
+            # The log has the names; there are no records.
+            self._letter_table.finish_earlier(run, lambda run, number: False)
 
     def commit(self, commit: Commit) -> None:
         state = self._state
