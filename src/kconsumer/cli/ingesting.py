@@ -109,6 +109,10 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
                    "Default: column.")
 @click.option("--dead-letter", metavar="PATH",
               help="Folder for Parquet files of the bad records, each with its reason.")
+@click.option("--max-bad", metavar="SHARE|NUMBER",
+              help="Most bad records of a commit, such as 1% or 100; with more, the run fails without the commit. "
+                   "Default without --dead-letter: 1,000 bad records in a row fail, and in a job that has never had a "
+                   "good record any number.")
 @_pairs("--option", "source", help="An option of the source, such as maxOffsetsPerTrigger=1000000; may be repeated.")
 @_pairs("--conf", help="A property of Spark's configuration, such as spark.master='local[4]'; may be repeated.")
 @click.option("--metrics", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",

@@ -124,7 +124,7 @@ def driver_of(
     return Driver(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
         read=read, output=options.output(""), interval=options.interval(),
-        eager=options.is_eager(), staged=options.format == "parquet",
+        eager=options.is_eager(), bad_records=options.bad_record_check(), staged=options.format == "parquet",
         on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options),
         quiet=None if options.compact_after is None else Quiet(table, options.target_file_bytes, options.compact_after))
 

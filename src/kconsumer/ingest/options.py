@@ -17,6 +17,7 @@ from typing import Final
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
 from kconsumer.errors import KafkaException
+from kconsumer.ingest.bad_limit import BadLimit, BadRecords
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.option_types import checked
@@ -69,6 +70,8 @@ class IngestOptions:
     message: str | None = None  #: protobuf: the full name of the message
     bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | os.PathLike[str] | None = None  #: the folder for bad_records="dead-letter"
+    #: most bad records of a commit: a share such as "1%", or a number; None: fewer than 1,000 in a row
+    max_bad: str | None = None
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
     flatten: bool = True  #: True: the value's fields are columns; False: the struct `value` is a column
     partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column; iceberg: a transform
@@ -145,6 +148,7 @@ class IngestOptions:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
         check_letters(self.bad_records, self.dead_letters)
+        self.bad_record_check()
 
     def _check_compaction(self) -> None:
         if self.compact_after is None:
@@ -219,6 +223,14 @@ class IngestOptions:
         found = copy.copy(self)
         object.__setattr__(found, "_newest", newest)
         return found
+
+    def bad_record_check(self) -> BadRecords | None:
+        """Return the check of bad records before a commit; None: any number is committed, or none."""
+        if self.max_bad is not None:
+            if self.value == "raw" or self.bad_records == "fail":
+                raise configuration_error("max_bad (--max-bad) needs bad_records column or dead-letter: remove it")
+            return BadRecords(BadLimit.parse(self.max_bad))
+        return BadRecords(BadLimit()) if self.value != "raw" and self.bad_records in (None, "column") else None
 
     def read_options(self) -> ReadOptions:
         """Return the options of reading topics."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 import uuid
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -80,6 +81,7 @@ class _TaskRun:
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
         self._decoder = None if output.decoder is None else FieldWatch(output.decoder)
         self._rows = self.bytes = self._bad = 0
+        self._good = self._in_a_row = self._most_in_a_row = 0
         self._first_bad: str | None = None
 
     def run(self) -> TaskResult:
@@ -98,7 +100,7 @@ class _TaskRun:
             raise
         seen = FieldsSeen() if self._decoder is None else self._decoder.seen
         return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
-                          seen.without, self._first_bad)
+                          seen.without, self._first_bad, self._good, self._most_in_a_row)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
@@ -119,6 +121,7 @@ class _TaskRun:
             else:
                 columns["value"] = value
             errors = decoded.errors
+            self._count(value, errors)
             if errors:
                 bad = self._bad_records(batch, errors)
             if output.bad == "column":
@@ -135,12 +138,25 @@ class _TaskRun:
             return made.filter(bad)
         return made
 
+    def _count(self, value: pa.Array, errors: list[Any]) -> None:
+        """Count good records, and bad ones in a row."""
+        good = len(value) - value.null_count
+        self._good += good
+        if not errors:
+            self._in_a_row = 0 if good else self._in_a_row
+            return
+        before = pc.cumulative_sum(value.is_valid().cast(pa.int64())).take(pa.array([error.row for error in errors]))
+        runs = Counter(before.to_pylist())  # bad records by the number of good ones before them
+        runs[0] += self._in_a_row
+        self._in_a_row = runs[good]
+        self._most_in_a_row = max(self._most_in_a_row, *runs.values())
+
     def _bad_records(self, batch: Any, errors: list[Any]) -> Any:
         """Return the column of bad records; for dead letters: a mask of good records."""
         output = self._output
         self._bad += len(errors)
         if self._first_bad is None:
-            self._first_bad = _described(batch, errors[0])
+            self._first_bad = described(batch, errors[0])
         if output.bad == "fail":
             raise BadRecordError(f"{self._first_bad}; to continue, set bad records to column or dead-letter")
         rows = [error.row for error in errors]
@@ -162,7 +178,7 @@ class _TaskRun:
         return pa.array([row in good for row in range(len(batch))])
 
 
-def _described(batch: Any, error: Any) -> str:
+def described(batch: Any, error: Any) -> str:
     """Return the place of a bad record, and its reason."""
     record = batch[error.row]
     field = f"field {error.field}: " if error.field else ""

@@ -18,13 +18,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
-from kconsumer.ingest.manifest import Commit, FileEntry, JobState
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState, proven_json
 from kconsumer.ingest.schemas import stored_schema, stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables import leases
@@ -141,17 +142,17 @@ class DeltaTable:
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
-        self._state = JobState(state.number, state.run, state.progress, cluster)
-        self._write_known(state.progress)
+        self._state = replace(state, cluster=cluster)
+        self._write_known(state.progress, state.proven)
         if self._letters is not None:
             self._letters.begin(self._delta.metadata().id, run)
-        self._append([], {f"{self._app}/run": run}, JobState(state.number + 1, run, state.progress, cluster))
+        self._append([], {f"{self._app}/run": run}, replace(self._state, number=state.number + 1, run=run))
         if self._letters is not None:
             self._letters.settle(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state
-        self._write_known(commit.progress)
+        self._write_known(commit.progress, commit.proven)
         before = {**state.progress.gone, **state.progress.offsets}
         moved = {self._offset_app(place, commit.progress): at for place, at in commit.progress.offsets.items()
                  if before.get(place) != at or state.progress.ids.get(place[0]) != commit.progress.ids.get(place[0])}
@@ -159,7 +160,8 @@ class DeltaTable:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
             if commit.dead_letters:
                 moved[self._letters_app(state.run)] = state.number + 1
-        self._append(commit.files, moved, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        self._append(commit.files, moved, replace(
+            state, number=state.number + 1, progress=commit.progress, proven=commit.proven))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
@@ -249,7 +251,8 @@ class DeltaTable:
                     for place, at in found.items():
                         (gone if place in gone_places else offsets)[place] = at
                     break
-        return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"))
+        return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"),
+                        self._known.get("proven", bool(self._known)))
 
     def _transactions(self) -> Callable[[str], int | None]:
         """Return a function from an application to its version in the table's log.
@@ -286,7 +289,7 @@ class DeltaTable:
     def _property(self) -> str:
         return f"kconsumer.{self._job}"
 
-    def _write_known(self, progress: Progress) -> None:
+    def _write_known(self, progress: Progress, proven: bool) -> None:
         """Write the property before the first offsets of an unlisted topic."""
         topics: dict[str, Any] = {name: dict(about) for name, about in self._known.get("topics", {}).items()}
         for topic, partition in progress.offsets:
@@ -295,7 +298,8 @@ class DeltaTable:
             topic_id = progress.ids.get(topic, NO_ID)
             if topic_id not in about["ids"]:
                 about["ids"] = [*about["ids"], topic_id]
-        known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone))}
+        known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone)),
+                 **proven_json(proven)}
         if known != self._known:
             text = json.dumps(known)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -30,7 +31,6 @@ from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ingest.tables.iceberg_compaction import Compaction, lease_of, revoke
 from kconsumer.ingest.tables.iceberg_files import data_file, partition_record
-from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
@@ -129,7 +129,7 @@ class IcebergTable:
         state = self._state
         if self._letters is not None:
             self._letters.begin(str(self._table.metadata.table_uuid), run)
-        self._append([], JobState(state.number + 1, run, state.progress, cluster))
+        self._append([], replace(state, number=state.number + 1, run=run, cluster=cluster))
         if self._letters is not None:
             self._letters.settle(run, self._has_letters)
 
@@ -139,7 +139,8 @@ class IcebergTable:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
             if commit.dead_letters:
                 self._with_letters[str(state.run)] = state.number + 1
-        self._append(commit.files, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        self._append(commit.files, replace(
+            state, number=state.number + 1, progress=commit.progress, proven=commit.proven))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
@@ -203,7 +204,7 @@ class IcebergTable:
             return JobState()
         found = json.loads(text)
         self._with_letters = found.get("letters", {})
-        return JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
+        return JobState.from_json(found)
 
     def _has_letters(self, run: int, number: int) -> bool:
         return self._with_letters.get(str(run), 0) >= number
@@ -232,8 +233,7 @@ class IcebergTable:
 
     def _append(self, files: Sequence[FileEntry], state: JobState) -> None:
         letters = dict(list(self._with_letters.items())[-_RUNS:])
-        text = json.dumps({"number": state.number, "run": state.run, "cluster": state.cluster,
-                           "offsets": state.progress.to_json(), "letters": letters})
+        text = json.dumps({**state.to_json(), "letters": letters})
 
         def commit() -> None:
             self._check(state.number - 1)

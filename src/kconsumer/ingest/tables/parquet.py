@@ -31,7 +31,6 @@ from kconsumer.ingest.schemas import schema_from_text, schema_text, stored_schem
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters, published_name
 from kconsumer.ingest.tables.foreign import refuse_foreign
-from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "_kconsumer"
 _KEPT: Final = 20  # number of kept log records
@@ -63,10 +62,8 @@ class _Record:
     dead_letters: tuple[tuple[str, str], ...] = ()
 
     def to_bytes(self) -> bytes:
-        state = self.state
         return json.dumps({
-            "version": _VERSION, "number": state.number, "run": state.run, "cluster": state.cluster,
-            "offsets": state.progress.to_json(), "schema": self.schema, "table": self.table,
+            "version": _VERSION, **self.state.to_json(), "schema": self.schema, "table": self.table,
             "partition_by": self.partition_by, "files": self.moves, "dead_letters": self.dead_letters}).encode()
 
     @classmethod
@@ -75,7 +72,7 @@ class _Record:
             found = json.loads(data)
             if found["version"] != _VERSION:
                 raise IngestError(f"{name} was written by a newer version of kconsumer")
-            state = JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
+            state = JobState.from_json(found)
             moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
             columns = found.get("partition_by")
             schema = found["schema"]
@@ -182,7 +179,7 @@ class ParquetTable:
         state = self._state
         if self._letter_table is not None:
             self._letter_table.begin(self._id, run)
-        self._append(self._record(JobState(state.number + 1, run, state.progress, cluster)))
+        self._append(self._record(replace(state, number=state.number + 1, run=run, cluster=cluster)))
         if self._letter_table is not None:
             self._letter_table.settle(run, lambda run, number: False)  # the log has the names; there are no records
 
@@ -190,7 +187,8 @@ class ParquetTable:
         state = self._state
         moves, letters = (tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(entries))
                           for entries in (commit.files, commit.dead_letters))
-        record = self._record(JobState(state.number + 1, state.run, commit.progress, state.cluster), moves, letters)
+        record = self._record(replace(state, number=state.number + 1, progress=commit.progress, proven=commit.proven),
+                              moves, letters)
         if moves and self._layout is not None and self._layout.is_new:
             self._announce(self._layout)
         self._append(record)
