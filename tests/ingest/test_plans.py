@@ -126,7 +126,7 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "waits", "type": {"type": "array", "items": {
             "type": "fixed", "name": "d", "size": 12, "logicalType": "duration"}}}]})},
-     "cannot store waits: Parquet has no month_day_nano_interval"),
+     r"cannot store waits \(month_day_nano_interval\) in parquet: Parquet has no intervals"),
     ({**BASE, "value": "avro", "schema": json.dumps({"type": "record", "name": "r", "fields": [
         {"name": "a", "type": {"type": "record", "name": "s", "fields": []}}]})}, "its schema has no fields"),
     ({**BASE, "trigger": "soon"}, "invalid value 'soon' for trigger"),

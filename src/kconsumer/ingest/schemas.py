@@ -1,6 +1,6 @@
 """Schemas of tables: the types of columns in files, and changes of a table's schema.
 
-Owns: stored_type, substituted, widened, conformed, record_times, the column of bad records, the text form of a schema.
+Owns: stored_type, widened, conformed, record_times, the column of bad records, the text form of a schema.
 Threads: any. Never: reads a table.
 """
 
@@ -14,7 +14,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kconsumer.config.values import configuration_error
 from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
 
@@ -23,13 +22,6 @@ _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), 
 METADATA: Final[dict[str, pa.DataType]] = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
-}
-_UNSIGNED: Final = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-# Format → types that it does not have → the type that stores their values without loss.
-_SUBSTITUTES: Final[dict[str, dict[pa.DataType, pa.DataType]]] = {
-    "delta": {pa.uint8(): pa.int16(), **_UNSIGNED},
-    "iceberg": {**dict.fromkeys((pa.int8(), pa.int16(), pa.uint8()), pa.int32()), **_UNSIGNED,
-                **dict.fromkeys((pa.time32("s"), pa.time32("ms")), pa.time64("us"))},
 }
 _MOST_MS: Final = (2 ** 63 - 1) // 1000
 BAD_RECORD: Final = pa.struct([
@@ -43,7 +35,7 @@ DEAD_LETTERS: Final = pa.schema([
 def stored_type(found: pa.DataType) -> pa.DataType:
     """Return a column's type in a file: no dictionaries, views or large offsets.
 
-    Instants in µs.
+    Instants in UTC, in µs or ns.
     """
     if pa.types.is_dictionary(found):
         return stored_type(found.value_type)
@@ -51,8 +43,8 @@ def stored_type(found: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_large_binary(found) or found == pa.binary_view():
         return pa.binary()
-    if pa.types.is_timestamp(found) and found.unit != "ns":
-        return pa.timestamp("us", None if found.tz is None else "UTC")
+    if pa.types.is_timestamp(found):
+        return pa.timestamp("ns" if found.unit == "ns" else "us", None if found.tz is None else "UTC")
     if pa.types.is_date64(found):
         return pa.date32()
     if pa.types.is_struct(found):
@@ -64,44 +56,9 @@ def stored_type(found: pa.DataType) -> pa.DataType:
     return found
 
 
-def storable(path: str, found: pa.DataType) -> pa.DataType | None:
-    """Return a type without structs that have no fields, as Parquet has none; None: nothing is left.
-
-    Raises:
-        ConfigurationError: Parquet does not have the type, such as Avro's duration.
-    """
-    if pa.types.is_interval(found):
-        raise configuration_error(f"cannot store {path or 'the value'}: Parquet has no {found}. Leave it out of the "
-                                  "schema")
-    if pa.types.is_struct(found):
-        inner = [(field.name, storable(f"{path}.{field.name}".lstrip("."), field.type)) for field in _fields(found)]
-        fields = [(name, type_) for name, type_ in inner if type_ is not None]
-        return pa.struct(fields) if fields else None
-    if pa.types.is_map(found):
-        item = storable(path, found.item_type)
-        return None if item is None else pa.map_(found.key_type, item)
-    if pa.types.is_list(found):
-        value = storable(path, found.value_type)
-        return None if value is None else pa.list_(found.value_field.with_type(value))
-    return found
-
-
 def stored_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with the types of its columns in a file."""
     return pa.schema([field.with_type(stored_type(field.type)).remove_metadata() for field in schema])
-
-
-def substituted(found: pa.DataType, format: str) -> pa.DataType:
-    """Return the type of a table format that holds all values of a type, at every depth."""
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, substituted(field.type, format)) for field in _fields(found)])
-    if pa.types.is_map(found):
-        return pa.map_(substituted(found.key_type, format), substituted(found.item_type, format))
-    if pa.types.is_list(found):
-        return pa.list_(pa.field("element", substituted(found.value_type, format)))
-    if format == "delta" and pa.types.is_fixed_size_binary(found):
-        return pa.binary()
-    return _SUBSTITUTES.get(format, {}).get(found, found)
 
 
 def _fields(found: Any) -> list[Any]:

@@ -131,12 +131,18 @@ class _TaskRun:
                 columns[given] = record_times(columns[given])
         for column in output.partitions:
             if column.function is not None:
-                columns[column.name] = evaluate(column, columns[column.source or ""])
+                columns[column.name] = evaluate(column, self._stored(columns, column.source or ""))
         made = pa.RecordBatch.from_arrays([conformed(columns[field.name], field.type) for field in self._schema],
                                           schema=self._schema)
         if bad is not None and output.bad == "dead-letter":
             return made.filter(bad)
         return made
+
+    def _stored(self, columns: dict[str, Any], name: str) -> pa.Array:
+        """Return a column in its type in the table, if the table has it: partition values derive from that type."""
+        found = columns[name]
+        return conformed(found, self._schema.field(name).type if name in self._schema.names
+                         else stored_type(found.type))
 
     def _count(self, value: pa.Array, errors: list[Any]) -> None:
         """Count good records, and bad ones in a row."""
@@ -195,7 +201,7 @@ def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
     if column.transform is None or column.transform.is_time:
         check_years(column.name, source)
     if column.transform is not None:
-        return column.transform.apply(conformed(source, stored_type(source.type)))
+        return column.transform.apply(source)
     if column.function in ("to_date", "date"):
         return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
             else source.cast(pa.date32())

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import Commit, FileEntry, JobState, proven_json
-from kconsumer.ingest.schemas import stored_schema, stored_type, widened
+from kconsumer.ingest.schemas import stored_schema, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables import leases
 from kconsumer.ingest.tables.dead_letters import DeadLetters
@@ -111,9 +111,6 @@ class DeltaTable:
         return self._state
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-        for field in schema:
-            _check_type(field.name, field.type)
-            _check_maps(field.name, field.type)
         if self._delta is None:
             self._create(schema, partition_by)
         self._check_writable()
@@ -444,34 +441,3 @@ def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str |
             if said is not None:
                 return said
     return None
-
-
-def _check_maps(name: str, found: pa.DataType, in_map: bool = False) -> None:
-    """Raise IngestError for a timestamp without a zone in a map.
-
-    deltalake does not find it when it selects the features of a table. It writes a table that it cannot open.
-    """
-    if in_map and pa.types.is_timestamp(found) and found.tz is None:
-        raise IngestError(f"deltalake cannot create column {name}: it is a map with timestamps without a zone; use "
-                          "TIMESTAMP, or remove the column")
-    for n in range(found.num_fields):
-        child = found.field(n)
-        _check_maps(name, child.type, in_map or pa.types.is_map(found))
-
-
-def _check_type(name: str, found: pa.DataType) -> None:
-    """Raise IngestError for a type without an equivalent in Delta."""
-    if pa.types.is_struct(found):
-        for n in range(found.num_fields):
-            _check_type(f"{name}.{found.field(n).name}", found.field(n).type)
-    elif pa.types.is_map(found):
-        _check_type(name, found.key_type)
-        _check_type(name, found.item_type)
-    elif pa.types.is_list(found):
-        _check_type(name, found.value_type)
-    elif (pa.types.is_unsigned_integer(found) or pa.types.is_time(found) or pa.types.is_duration(found)
-          or pa.types.is_interval(found) or pa.types.is_decimal256(found) or pa.types.is_float16(found)
-          or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found)
-          or (pa.types.is_timestamp(found) and found.unit == "ns")
-          or stored_type(found) != found):
-        raise IngestError(f"Delta has no type for column {name} ({found}): use another type, or remove the column")
