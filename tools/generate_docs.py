@@ -22,7 +22,7 @@ import diagrams
 
 from kconsumer.config.properties import BY_NAME, SECTIONS, OffsetReset
 from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
-from kconsumer.ingest import table_types
+from kconsumer.ingest import evolution, table_types
 from kconsumer.telemetry import metrics
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -223,7 +223,19 @@ def types_table() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {"types of tables": types_table}
+def evolutions_table() -> str:
+    """What happens to a column whose type changes in a legal way."""
+    lines = ["| change | Parquet | Delta | Iceberg |", "|---|---|---|---|"]
+    for change in evolution.EVOLUTIONS:
+        cells = []
+        for format in table_types.FORMATS:
+            before, after = (table_types.table_type("", found, format) for found in (change.before, change.after))
+            cells.append(evolution.outcome(before, after, format).value)
+        lines.append(f"| {change.change} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {"types of tables": types_table, "evolutions": evolutions_table}
 
 
 def filled(text: str) -> str:

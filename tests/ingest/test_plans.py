@@ -189,13 +189,13 @@ def test_the_columns_of_a_table():
 def test_how_a_schema_grows():
     known = pa.schema([("a", pa.int64())])
     more = pa.schema([("b", pa.string()), ("a", pa.int64())])
-    assert widened(None, known, "add", "x") == known
-    assert widened(known, more, "add", "x").names == ["a", "b"]
-    assert widened(known, more, "ignore", "x") == known
+    assert widened(None, known, "add", "x", "delta") == known
+    assert widened(known, more, "add", "x", "delta").names == ["a", "b"]
+    assert widened(known, more, "ignore", "x", "delta") == known
     with pytest.raises(IngestError, match=r"x does not have column b \(string\)"):
-        widened(known, more, "fail", "x")
-    with pytest.raises(IngestError, match="column a of x is int64 and would become int32"):
-        widened(known, pa.schema([("a", pa.int32())]), "add", "x")
+        widened(known, more, "fail", "x", "delta")
+    with pytest.raises(IngestError, match="column a of x is int64 and would become string"):
+        widened(known, pa.schema([("a", pa.string())]), "add", "x", "delta")
 
 
 @pytest.mark.parametrize(("given", "wanted"), [({}, False), ({"format": "delta"}, True)])

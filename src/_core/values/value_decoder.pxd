@@ -101,6 +101,8 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
         JsonProgram(const Plan& plan, int32_t epoch_unit)
 
     const int64_t kHeaderIds
+    const int32_t BAD_WRITER
+    const char* bad_value_text(int32_t reason)
     shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
     bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
     bint decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out)

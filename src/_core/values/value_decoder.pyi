@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from kconsumer._core.values.value_source import ValueSource
 
 HEADER_IDS: int
+UNREADABLE_WRITER: str
 
 class RowError(NamedTuple):
     row: int

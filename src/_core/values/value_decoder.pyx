@@ -18,6 +18,8 @@ from kconsumer.errors import exception_for
 
 
 HEADER_IDS = kHeaderIds
+# The reason of all records of a writer whose schema does not resolve to that of the columns.
+UNREADABLE_WRITER = bad_value_text(BAD_WRITER).decode()
 
 
 class RowError(NamedTuple):

@@ -106,6 +106,10 @@ class BadRecords:
         Raises:
             IngestError: too many are bad.
         """
+        unreadable = next((result for result in results if result.unreadable), None)
+        if unreadable is not None and self._limit.is_default:
+            raise IngestError(f"cannot decode a writer's schema: {unreadable.unreadable}. Without --schema, "
+                              f"the columns follow the newest schema of the registry. {_remedy(unreadable.ranges)}")
         bad, rows, good = (sum(getattr(result, name) for result in results) for name in ("bad", "rows", "good"))
         self._in_a_row = max((result.bad_in_a_row for result in results), default=0) if good else self._in_a_row + bad
         is_lost = self._limit.is_default and not proven and not good

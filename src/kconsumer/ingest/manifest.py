@@ -43,6 +43,7 @@ class TaskResult:
     first_bad: str | None = None  #: place and reason of the first record that could not be decoded
     good: int = 0  #: records that could be decoded; tombstones are neither good nor bad
     bad_in_a_row: int = 0  #: most bad records without a good one in between
+    unreadable: str | None = None  #: place of the first record whose writer's schema does not fit the columns
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.evolution import Outcome, exactly, outcome
 
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 # Columns of the records themselves, with their types in a table.
@@ -72,7 +73,7 @@ def bad_records(errors: Sequence[RowError], rows: int) -> pa.Array:
     return pa.array([by_row.get(row) for row in range(rows)], BAD_RECORD) if errors else pa.nulls(rows, BAD_RECORD)
 
 
-def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:
+def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str, format: str | None) -> pa.Schema:
     """Return the schema of a table for files of `wanted`.
 
     Columns and fields keep the order of the table; new ones follow at the end of the table, or of their struct.
@@ -82,13 +83,15 @@ def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) 
         wanted: the schema of new files.
         evolve: for columns and nested fields that the table lacks: "add" adds them, "fail" raises the error.
         name: the table's name, for messages.
+        format: the table's format, see evolution.outcome(); None: types must be the same.
 
     Raises:
-        IngestError: a column or a nested field has another type, or is new and `evolve` is "fail".
+        IngestError: a column or a nested field has a type that the table's does not hold, or `evolve` is "fail" and it
+            is new or would be widened.
     """
     if known is None:
         return wanted
-    return pa.schema(_Merge(evolve, name).fields("", list(stored_schema(known)), list(stored_schema(wanted))))
+    return pa.schema(_Merge(evolve, name, format).fields("", list(stored_schema(known)), list(stored_schema(wanted))))
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class _Merge:
 
     evolve: str
     name: str
+    format: str | None
 
     def fields(self, path: str, known: list[Any], wanted: list[Any]) -> list[Any]:
         """Return the fields of a struct in the table; without a path, its columns."""
@@ -131,10 +135,13 @@ class _Merge:
             self._type(f"{path}.key", known.key_type, wanted.key_type)  # not a struct: nothing decodes such a key
             return pa.map_(known.key_field, known.item_field.with_type(
                 self._type(f"{path}.value", known.item_type, wanted.item_type)))
-        if not alike(known, wanted):
-            raise IngestError(f"{_kind(path.rpartition('.')[0])} {path} of {self.name} is {known} and would become "
-                              f"{wanted}: give the type that the table has, or another table")
-        return known
+        found = outcome(known, wanted, self.format)
+        if found in (Outcome.SAME, Outcome.WIDER) or (found is Outcome.EXACT and self.evolve != "fail"):
+            return known
+        if found is Outcome.WIDENED and self.evolve != "fail":
+            return wanted if self.evolve == "add" else known
+        raise IngestError(f"{_kind(path.rpartition('.')[0])} {path} of {self.name} is {known} and would become "
+                          f"{wanted}: give the type that the table has, or another table")
 
 
 def _kind(path: str) -> str:
@@ -195,7 +202,7 @@ def conformed(column: pa.Array, wanted: pa.DataType, named: pa.DataType | None =
                    conformed(column.items, wanted.item_type, named.item_type)]
         return _rebuilt(column, wanted, pa.StructArray.from_arrays(
             entries, fields=[wanted.key_field, wanted.item_field]))
-    return column.cast(wanted)
+    return exactly(column, wanted)
 
 
 def _part(column: pa.StructArray, named: pa.DataType, n: int, wanted: pa.DataType) -> pa.Array:
@@ -219,20 +226,6 @@ def record_times(column: pa.Array) -> pa.Array:
         numbers = column.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
         return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(wanted)
-
-
-def alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether two types are the same in a file; names of children are ignored."""
-    one, other = stored_type(one), stored_type(other)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        ours, theirs = _fields(one), _fields(other)
-        return [f.name for f in ours] == [f.name for f in theirs] and \
-            all(alike(a.type, b.type) for a, b in zip(ours, theirs, strict=True))
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return alike(one.value_type, other.value_type)
-    if pa.types.is_map(one) and pa.types.is_map(other):
-        return alike(one.key_type, other.key_type) and alike(one.item_type, other.item_type)
-    return bool(one == other)
 
 
 def schema_text(schema: pa.Schema) -> str:

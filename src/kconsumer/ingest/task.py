@@ -16,9 +16,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kconsumer._core.values.value_decoder import UNREADABLE_WRITER
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding.field_watch import FieldsSeen, FieldWatch
-from kconsumer.ingest.errors import BadRecordError
+from kconsumer.ingest.errors import BadRecordError, IngestError
+from kconsumer.ingest.evolution import REMEDIES
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
 from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, conformed, record_times, stored_type
@@ -83,6 +85,7 @@ class _TaskRun:
         self._rows = self.bytes = self._bad = 0
         self._good = self._in_a_row = self._most_in_a_row = 0
         self._first_bad: str | None = None
+        self._unreadable: str | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -100,7 +103,8 @@ class _TaskRun:
             raise
         seen = FieldsSeen() if self._decoder is None else self._decoder.seen
         return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
-                          seen.without, self._first_bad, self._good, self._most_in_a_row)
+                          seen.without, self._first_bad, self._good, self._most_in_a_row,
+                          self._unreadable)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
@@ -121,7 +125,7 @@ class _TaskRun:
             else:
                 columns["value"] = value
             errors = decoded.errors
-            self._count(value, errors)
+            self._count(batch, value, errors)
             if errors:
                 bad = self._bad_records(batch, errors)
             if output.bad == "column":
@@ -132,11 +136,26 @@ class _TaskRun:
         for column in output.partitions:
             if column.function is not None:
                 columns[column.name] = evaluate(column, self._stored(columns, column.source or ""))
-        made = pa.RecordBatch.from_arrays([conformed(columns[field.name], field.type) for field in self._schema],
+        made = pa.RecordBatch.from_arrays([self._fitted(field, columns[field.name], batch) for field in self._schema],
                                           schema=self._schema)
         if bad is not None and output.bad == "dead-letter":
             return made.filter(bad)
         return made
+
+    def _fitted(self, field: pa.Field, column: pa.Array, batch: Any) -> pa.Array:
+        """Return a column in its type in the table.
+
+        Raises:
+            IngestError: it does not hold a value, whose type in the schema is a wider one.
+        """
+        try:
+            return conformed(column, field.type)
+        except pa.ArrowInvalid as error:
+            first, last = batch[0], batch[-1]
+            raise IngestError(
+                f"column {field.name} of the table is {field.type}, and does not hold a value of {first.topic()} "
+                f"[{first.partition()}] at offsets {first.offset()} to {last.offset()}: {error}. These records are not "
+                f"committed: {REMEDIES[self._output.format]}") from error
 
     def _stored(self, columns: dict[str, Any], name: str) -> pa.Array:
         """Return a column in its type in the table, if the table has it: partition values derive from that type."""
@@ -144,8 +163,8 @@ class _TaskRun:
         return conformed(found, self._schema.field(name).type if name in self._schema.names
                          else stored_type(found.type))
 
-    def _count(self, value: pa.Array, errors: list[Any]) -> None:
-        """Count good records, and bad ones in a row."""
+    def _count(self, batch: Any, value: pa.Array, errors: list[Any]) -> None:
+        """Count good records, and bad ones in a row, and note an unreadable writer."""
         good = len(value) - value.null_count
         self._good += good
         if not errors:
@@ -156,6 +175,9 @@ class _TaskRun:
         runs[0] += self._in_a_row
         self._in_a_row = runs[good]
         self._most_in_a_row = max(self._most_in_a_row, *runs.values())
+        if self._unreadable is None:
+            self._unreadable = next((described(batch, error) for error in errors if error.reason == UNREADABLE_WRITER),
+                                    None)
 
     def _bad_records(self, batch: Any, errors: list[Any]) -> Any:
         """Return the column of bad records; for dead letters: a mask of good records."""

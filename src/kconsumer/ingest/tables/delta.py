@@ -128,7 +128,7 @@ class DeltaTable:
     def _new_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the columns that the table lacks, and the ones that get nested fields."""
         known = self._columns()
-        return [field for field in widened(known, schema, self._evolve, self.name)
+        return [field for field in widened(known, schema, self._evolve, self.name, "delta")
                 if field.name not in known.names or field.type != known.field(field.name).type]
 
     def _add_fields(self, schema: pa.Schema) -> None:

@@ -119,7 +119,7 @@ class IcebergTable:
         return pa.schema([(field.name, field.type) for field in stored_schema(self._table.schema().as_arrow())])
 
     def _widened(self, schema: pa.Schema) -> pa.Schema:
-        return widened(self._columns(), schema, self._evolve, self.name)
+        return widened(self._columns(), schema, self._evolve, self.name, "iceberg")
 
     def _add_fields(self, schema: pa.Schema) -> None:
         with self._table.update_schema() as update:

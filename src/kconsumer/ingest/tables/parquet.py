@@ -136,7 +136,7 @@ class ParquetTable:
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
         self._check_partitions(self._partition_by, partition_by)
-        found = widened(known, schema, self._evolve, self.name)
+        found = widened(known, schema, self._evolve, self.name, "parquet")
         written = pa.schema([found.field(name) for name in schema.names if name in found.names])
         is_new = known is None or self._partition_by is None or found != stored_schema(known)
         self._layout = _Layout(found, written, tuple(partition_by), is_new)
@@ -168,7 +168,7 @@ class ParquetTable:
     def _check_columns(self, layout: _Layout, schema: str | None, partition_by: Sequence[str] | None) -> None:
         self._check_partitions(partition_by, layout.partition_by)
         if schema is not None:
-            widened(schema_from_text(schema), layout.written, "add", self.name)
+            widened(schema_from_text(schema), layout.written, "add", self.name, None)
 
     def _check_partitions(self, known: Sequence[str] | None, wanted: Sequence[str]) -> None:
         if known is not None and list(known) != list(wanted):
