@@ -98,7 +98,7 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
 
 cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass JsonProgram:
-        JsonProgram(const Plan& plan, int32_t epoch_unit)
+        JsonProgram(const Plan& plan, int32_t epoch_unit, bint truncates)
 
     const int64_t kHeaderIds
     const int32_t BAD_WRITER

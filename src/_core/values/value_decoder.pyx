@@ -305,15 +305,16 @@ cdef class ValueDecoder:
         nodes: list of kconsumer.decoding.plan.Node; the first one is the row.
         framing: (FramingKind, number of bytes to skip).
         epoch_unit: unit of JSON numbers in timestamp fields (0 s, 3 ms, 6 µs, 9 ns), or -1 if they are an error.
+        truncates: cut off digits of JSON times that the unit cannot hold; else they are an error.
     """
 
-    def __init__(self, nodes, framing, epoch_unit):
+    def __init__(self, nodes, framing, epoch_unit, bint truncates=False):
         cdef Plan* plan = new Plan()
         self.plan = shared_ptr[Plan](plan)
         plan.nodes.resize(len(nodes))
         for i, described in enumerate(nodes):
             read_node(&plan.nodes[<int>i], described)
-        self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit))
+        self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit, truncates))
         self.framing.kind = <FramingKind><int32_t>framing[0]
         self.framing.skip = framing[1]
 
