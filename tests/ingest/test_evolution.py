@@ -69,7 +69,7 @@ def written(type_: Any, value: Any, number: int) -> tuple[dict[str, Any], bytes]
 def registry(monkeypatch: pytest.MonkeyPatch) -> _Registry:
     found = _Registry({})
     monkeypatch.setattr(options_module, "SchemaRegistry", lambda config: SchemaRegistry(found))
-    found.get_latest_version = lambda subject: type("V", (), {"schema": found.get_schema(max(found.schemas))})()
+    found.get_latest_version = lambda subject, *more: type("V", (), {"schema": found.get_schema(max(found.schemas))})()
     return found
 
 
