@@ -55,7 +55,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
     if given is None or not given.startswith("@"):
         return given
     try:
-        return Path(given[1:]).read_text(encoding="utf-8")
+        return Path(given[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
@@ -98,7 +98,8 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
 @click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
               show_default=True, help="Format of the values.")
 @click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
-              help="JSON: Spark's schema, such as 'carrier STRING, miles INT', or its JSON form. Avro: the schema.")
+              help="JSON: Spark's schema, such as 'carrier STRING, miles INT', or its JSON form. Avro: the schema. "
+                   "Protobuf: the .proto file.")
 @click.option("--descriptors", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Protobuf: a file of protoc --descriptor_set_out --include_imports.")
 @click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")

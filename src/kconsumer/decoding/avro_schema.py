@@ -13,7 +13,7 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "str
 MOST_NESTED = 64
 MOST_TYPES = 10_000  # each use of a named type counts, since each has its columns
 MOST_DIGITS = 76  # of a decimal256
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_NAME = re.compile(r"[^.\0]+(\.[^.\0]+)*")  # more than Avro's specification allows: many schemas have hyphens
 # logical type → the type that it annotates
 _LOGICAL = {
     "date": "int", "time-millis": "int", "time-micros": "long",

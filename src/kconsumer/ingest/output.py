@@ -127,8 +127,10 @@ class Output:
         names = [field.name.lower() for field in fields]
         for number, name in enumerate(names):
             if name in names[:number]:
-                raise configuration_error(f"two columns have the name {name!r}: rename Kafka's column, such as "
-                                          f"metadata {name}=kafka_{name}, or do not flatten the value")
+                remedy = "set bad_records (--bad-records) to dead-letter or fail" if name == BAD_COLUMN else \
+                    f"rename Kafka's column, such as metadata {name}=kafka_{name}"
+                raise configuration_error(f"two columns have the name {name!r}: {remedy}, or do not flatten the value "
+                                          "(--nested)")
         sources = {field.name: field for field in fields}
         for column in self.partitions:
             if column.function is not None:
