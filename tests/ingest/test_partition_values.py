@@ -207,7 +207,7 @@ def test_maps_with_timestamps_without_a_zone_are_refused_for_delta(
     cluster: EmbeddedCluster, tmp_path: Path, column: str
 ):
     name = topic(cluster, {})
-    with pytest.raises(IngestError, match="deltalake cannot create column x: it is a map with timestamps without a zo"):
+    with pytest.raises(ConfigurationError, match=r"cannot store x .*: deltalake cannot open a table that has maps"):
         ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column}")
     ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column.replace('_NTZ', '')}")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import polars as pl
 import pytest
 
@@ -230,3 +232,30 @@ def test_times_with_more_digits_than_microseconds(cluster: EmbeddedCluster, tmp_
     frame = ingest(cluster, tmp_path, value="json", schema="t TIMESTAMP", bad_records="fail")
     assert frame["t"].dt.to_string("iso").to_list() == [
         "2024-01-01 10:00:00.123456+00:00", "2024-01-01 08:00:00.123456+00:00", "2024-01-01 10:00:00.000000+00:00"]
+
+
+OTLP: dict[str, Any] = {"type": "record", "name": "Span", "fields": [
+    {"name": "name", "type": "string"},
+    {"name": "attributes", "type": {"type": "array", "items": {"type": "record", "name": "KeyValue", "fields": [
+        {"name": "key", "type": "string"},
+        {"name": "value", "type": {"type": "record", "name": "Any", "fields": [
+            {"name": "text", "type": ["null", "string"]},
+            {"name": "all", "type": {"type": "array", "items": "KeyValue"}}]}}]}}}]}
+
+
+@pytest.mark.parametrize(("more", "expected"), [
+    ({}, [{"key": "k", "value": {"text": "v", "all": ['{"key":"i","value":{"text":null,"all":[]}}']}}]),
+    ({"recursion": 0}, ['{"key":"k","value":{"text":"v","all":[{"key":"i","value":{"text":null,"all":[]}}]}}']),
+    ({"columns": ("name", "attributes.key", "attributes.value.text")}, [{"key": "k", "value": {"text": "v"}}]),
+    ({"columns": ("name",)}, None)])
+def test_recursive_types(cluster: EmbeddedCluster, tmp_path: Path, more: dict[str, Any], expected: Any):
+    written = io.BytesIO()
+    inner = {"key": "i", "value": {"text": None, "all": []}}
+    fastavro.schemaless_writer(written, fastavro.parse_schema(OTLP), {
+        "name": "n", "attributes": [{"key": "k", "value": {"text": "v", "all": [inner]}}]})
+    cluster.produce("t", [{"value": written.getvalue()}])
+    frame = ingest(cluster, tmp_path, value="avro", schema=json.dumps(OTLP), bad_records="fail", **more)
+    assert frame["name"].to_list() == ["n"]
+    assert ("attributes" in frame.columns) == (expected is not None)
+    if expected is not None:
+        assert frame["attributes"].to_list() == [expected]

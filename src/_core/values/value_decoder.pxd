@@ -20,6 +20,16 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
     cdef enum AvroKind:
         AVRO_NULL
 
+    cdef enum AvroJsonKind:
+        AVRO_JSON_NULL
+
+    cdef cppclass AvroJsonOp:
+        AvroJsonKind kind
+        int64_t number
+        int32_t scale
+        vector[int32_t] children
+        vector[string] names
+
     cdef cppclass AvroOp:
         AvroKind kind
         int32_t column
@@ -31,6 +41,7 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
 
     cdef cppclass AvroProgramOps "kc::AvroProgram":
         vector[AvroOp] ops
+        vector[AvroJsonOp] json
         void prepare()
 
     cdef cppclass ProgramsById "std::unordered_map<int64_t, const kc::AvroProgram*>":
@@ -64,6 +75,28 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
         vector[int32_t] numbers
         vector[int32_t] table
 
+    cdef enum ProtoJsonForm:
+        PROTO_JSON_OBJECT
+
+    cdef enum ProtoJsonType:
+        PROTO_JSON_DOUBLE
+
+    cdef cppclass ProtoJsonField:
+        uint32_t number
+        ProtoJsonType type
+        bint repeated
+        bint is_null
+        int32_t message
+        int32_t oneof
+        string name
+        vector[int32_t] numbers
+        vector[string] symbols
+
+    cdef cppclass ProtoJsonMessage:
+        ProtoJsonForm form
+        bint is_entry
+        vector[ProtoJsonField] fields
+
     cdef cppclass ProtoColumn:
         int32_t node
         ProtoAbsent absent
@@ -80,6 +113,7 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
 
     cdef cppclass ProtoProgramMessages "kc::ProtoProgram":
         vector[ProtoMessage] messages
+        vector[ProtoJsonMessage] json
         void index()
 
     cdef cppclass ProtoWriter:

@@ -213,16 +213,30 @@ cdef class DecodedValues:
         return f"<DecodedValues of {len(self)} rows, {self.error_count} of them bad>"
 
 
+cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
+    for number in numbers:
+        out.push_back(<int32_t>number)
+    return 0
+
+
+cdef int read_names(vector[string]* out, object names) except -1:
+    for name in names:
+        out.push_back(name.encode("utf-8", "surrogateescape"))
+    return 0
+
+
 @cython.final
 cdef class AvroProgram:
     """The compiled decoding of one writer's Avro schema.
 
     Args:
         ops: list of kconsumer.decoding.avro_program.Op; the first one reads a row.
+        json: list of kconsumer.decoding.avro_json.JsonOp, for recursive types.
     """
 
-    def __init__(self, ops):
+    def __init__(self, ops, json=()):
         cdef AvroOp* op
+        cdef AvroJsonOp* written
         cdef bytes constant
         self.program.ops.resize(len(ops))
         for i, described in enumerate(ops):
@@ -237,13 +251,15 @@ cdef class AvroProgram:
                 op.children.push_back(<int32_t>child)
             for index in described.table:
                 op.table.push_back(<int32_t>index)
+        self.program.json.resize(len(json))
+        for i, described in enumerate(json):
+            written = &self.program.json[<int>i]
+            written.kind = <AvroJsonKind><int32_t>described.kind
+            written.number = described.number
+            written.scale = described.scale
+            read_numbers(&written.children, described.children)
+            read_names(&written.names, described.names)
         self.program.prepare()
-
-
-cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
-    for number in numbers:
-        out.push_back(<int32_t>number)
-    return 0
 
 
 @cython.final
@@ -252,9 +268,12 @@ cdef class ProtoProgram:
 
     Args:
         messages: list of kconsumer.decoding.proto_program.MessageOps; the first one is the row.
+        json: list of kconsumer.decoding.proto_json.JsonMessage, for recursive types.
     """
 
-    def __init__(self, messages):
+    def __init__(self, messages, json=()):
+        cdef ProtoJsonMessage* written
+        cdef ProtoJsonField* w
         cdef ProtoMessage* m
         cdef ProtoField* f
         cdef ProtoColumn* c
@@ -287,6 +306,23 @@ cdef class ProtoProgram:
             for j, members in enumerate(described.oneofs):
                 read_numbers(&m.oneofs[<int>j], members)
             read_numbers(&m.maps, described.maps)
+        self.program.json.resize(len(json))
+        for i, described in enumerate(json):
+            written = &self.program.json[<int>i]
+            written.form = <ProtoJsonForm><int32_t>described.form
+            written.is_entry = described.is_entry
+            written.fields.resize(len(described.fields))
+            for j, of in enumerate(described.fields):
+                w = &written.fields[<int>j]
+                w.number = of.number
+                w.type = <ProtoJsonType><int32_t>of.type
+                w.repeated = of.repeated
+                w.is_null = of.is_null
+                w.message = of.message
+                w.oneof = of.oneof
+                w.name = of.name.encode("utf-8", "surrogateescape")
+                read_numbers(&w.numbers, of.numbers)
+                read_names(&w.symbols, of.symbols)
         self.program.index()
 
 

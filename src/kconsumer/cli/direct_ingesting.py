@@ -25,6 +25,7 @@ from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
 from kconsumer.cli.terminal import Failure, shown_log, warn
 from kconsumer.errors import ConfigurationError, KafkaException
+from kconsumer.ranges.option_values import words
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
@@ -192,8 +193,8 @@ def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
 def _options(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
     path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None,
-    descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
-    file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
+    descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, columns: str,
+    nested: bool, file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
 ) -> IngestOptions | list[IngestOptions]:
     """Return the options of the run; a list with --route."""
     from kconsumer.ingest import IngestOptions
@@ -212,7 +213,7 @@ def _options(
         bootstrap_servers=brokers, descriptors=None if descriptors is None else descriptors.read_bytes(),
         kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
         framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records,
-        metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
+        metadata=words(metadata), columns=words(columns), flatten=not nested,
         target_file_bytes=file_size, **more)
     topics += old_topics
     if routes:

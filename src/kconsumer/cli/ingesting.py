@@ -103,6 +103,10 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
 @click.option("--descriptors", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Protobuf: a file of protoc --descriptor_set_out --include_imports.")
 @click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")
+@click.option("--columns", metavar="NAME,…", default="",
+              help="Fields of the value to write; a.b is field b of a, of its items or of its values. Default: all.")
+@click.option("--recursion", type=click.IntRange(0, 10), default=1, show_default=True, metavar="N",
+              help="Avro, Protobuf: levels of a type within itself that become columns; deeper ones are JSON text.")
 @click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
               help="As --framing skip=N.")
 @click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),

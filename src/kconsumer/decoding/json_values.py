@@ -49,7 +49,8 @@ class Json(RegistryDecoder[_Reader]):
             bytes precede the value. Default: "confluent" with a registry, else "none".
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
             are errors.
-        columns: names of the fields to decode; default: all.
+        columns: names of the fields to decode; default: all. ``a.b`` is field b of the object a, of the items of the
+            list a, or of the values of the map a.
         unit: "s", "ms", "us" or "ns": the unit of date-time fields of a registry's JSON Schema. Default: "us". Digits
             that the unit cannot hold make a row bad, unless ``truncate`` is set.
         untyped: "object" or "json": the columns of a registry's JSON Schema for fields with ``properties`` and no

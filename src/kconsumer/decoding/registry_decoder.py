@@ -87,6 +87,10 @@ class RegistryDecoder(Decoder, Generic[R]):
         return None if self._subjects is None else self._subjects.newest_of(self._subjects.name(topic, key))
 
     def _select(self: D, columns: tuple[str, ...]) -> D:
+        own = self.options["columns"]
+        if own is not None:  # a struct of which only some fields are columns
+            columns = tuple(path for name in columns for path in (
+                [name] if name in own else [path for path in own if path.startswith(f"{name}.")] or [name]))
         return self._remade(self._given(), columns=columns)
 
     def _remade(self: D, schema: Any, **changed: Any) -> D:

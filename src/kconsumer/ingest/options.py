@@ -74,6 +74,8 @@ class IngestOptions:
     registry: Mapping[str, str] = field(default_factory=dict)  #: properties of a schema registry's client, such as url
     descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
     message: str | None = None  #: protobuf: the full name of the message
+    columns: tuple[str, ...] = ()  #: fields of the value to write, such as a or a.b; (): all
+    recursion: int = 1  #: avro, protobuf: levels of a type within itself that become columns; deeper ones are JSON text
     bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | os.PathLike[str] | None = None  #: the folder for bad_records="dead-letter"
     #: most bad records of a commit: a share such as "1%", or a number; None: fewer than 1,000 in a row
@@ -133,9 +135,9 @@ class IngestOptions:
         self.output("").schema()
 
     def _check_values(self) -> None:
-        if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records):
-            raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry and the "
-                                      "handling of bad records")
+        if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records or self.columns):
+            raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry, the "
+                                      "columns and the handling of bad records")
         if self.value != "raw" and self.schema is None and self.descriptors is None and (
                 not self.registry or len(self.topics) != 1):
             raise configuration_error(f"value {self.value} needs {_SCHEMAS[self.value]}, or a registry "
@@ -197,12 +199,13 @@ class IngestOptions:
 
     def _new_decoder(self) -> RegistryDecoder[Any]:
         registry = SchemaRegistry(dict(self.registry)) if self.registry else None
-        shared: dict[str, Any] = {"framing": self.framing, "registry": registry}
+        shared: dict[str, Any] = {"framing": self.framing, "registry": registry, "columns": self.columns or None}
         with self._decoding():
-            if self.value == "protobuf":
-                return Protobuf(self.descriptors or self.schema, self.message, unit="us", truncate=True, **shared)
             if self.value == "json":
                 return Json(None if self.schema is None else parse_schema(self.schema), truncate=True, **shared)
+            shared["recursion"] = self.recursion
+            if self.value == "protobuf":
+                return Protobuf(self.descriptors or self.schema, self.message, unit="us", truncate=True, **shared)
             return Avro(None if self.schema is None else json.loads(self.schema), unit="us", **shared)
 
     def _resolved(self, decoder: RegistryDecoder[Any]) -> RegistryDecoder[Any]:
