@@ -86,6 +86,9 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="A new job continues where the Structured Streaming query of this checkpoint ended."),
         click.option("--vacuum", is_flag=True,
                      help="Only remove uncommitted files of earlier runs of the job."),
+        click.option("--plan", is_flag=True,
+                     help="Only print what a start would do: columns and their changes, offsets, size, and bad records "
+                          "of a sample. Errors are those of a start. Nothing is written."),
         click.option("--compact", is_flag=True,
                      help="Only rewrite small files of Delta and Iceberg tables as larger ones."),
         click.option("--compact-after", type=click.IntRange(2, 100), metavar="FILES",
@@ -98,7 +101,7 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def run_direct(
     ctx: click.Context, *, conf: dict[str, str], metrics: str | None, quiet: bool, runner: str | None,
-    workers: int | None, vacuum: bool, compact: bool, **given: Any,
+    workers: int | None, vacuum: bool, compact: bool, plan: bool, **given: Any,
 ) -> None:
     """Run the command.
 
@@ -106,7 +109,7 @@ def run_direct(
         Failure: the run fails.
         click.UsageError: an option or a property is invalid, options contradict each other, or pyarrow is missing.
     """
-    runner = runner or ("local" if vacuum or compact else _default_runner(conf, workers))
+    runner = runner or ("local" if vacuum or compact or plan else _default_runner(conf, workers))
     if conf and runner != "spark":
         raise click.UsageError("--conf needs the runner on Spark: set --runner spark")
     if workers is not None and runner != "local":
@@ -120,6 +123,9 @@ def run_direct(
         with ExitStack() as stack:
             found = _options(**given)
             tables = found if isinstance(found, list) else [found]
+            if plan:
+                _show(tables, given["properties"])
+                return
             tasks = _runner(stack, runner, workers, conf, tables[0].job)
             run: Any = Routes(found, tasks) if isinstance(found, list) else Ingestion(found, tasks)
             stack.enter_context(run)
@@ -178,6 +184,14 @@ def _is_of_a_library(error: Exception) -> bool:
     modules = [base.__module__ for base in type(error).__mro__]
     modules += [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     return any(name.split(".")[0] in _LIBRARIES for name in modules)
+
+
+def _show(tables: list[IngestOptions], properties: Mapping[str, str]) -> None:
+    from kconsumer.ingest.preview import preview
+
+    check_brokers(properties)
+    for options in tables:
+        click.echo(preview(options))
 
 
 def _maintain(run: Any, vacuum: bool, compact: bool) -> None:

@@ -143,10 +143,14 @@ class _Renewal:
         return newer.output("")
 
 
-def table_of(options: IngestOptions) -> Table:
-    """Return the table of the options."""
+def table_of(options: IngestOptions, reads_only: bool = False) -> Table:
+    """Return the table of the options.
+
+    Args:
+        reads_only: open() changes nothing.
+    """
     if options.format == "parquet":
-        return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
+        return ParquetTable(options.target(), options.job, options.letters(), options.evolve, reads_only)
     if options.format == "delta":
         return DeltaTable(options.target(), options.job, options.letters(), options.evolve, options.codec)
     return IcebergTable(

@@ -110,14 +110,22 @@ class DeltaTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
         if self._delta is None:
-            self._create(schema, partition_by)
+            refuse_foreign(self.storage.open(), self.name, delta=True)  # another run may make it meanwhile
+            return None, schema
         self._check_writable()
         found = list(self._delta.metadata().partition_columns)
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
                               f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
+        known = self._columns()
+        return known, widened(known, schema, self._evolve, self.name, "delta")
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+        if self.preview(schema, partition_by)[0] is None:
+            self._create(schema, partition_by)
+            self.preview(schema, partition_by)  # another run may have made it
         if self._new_fields(schema):
             self._again(lambda: self._add_fields(schema))
         return self._columns()
@@ -384,7 +392,6 @@ class DeltaTable:
         import deltalake
         from deltalake.exceptions import DeltaError
 
-        refuse_foreign(self.storage.open(), self.name, delta=True)  # another run may have made it meanwhile
         nullable = pa.schema([field.with_nullable(True) for field in schema])
         self.storage.open().make()
         try:

@@ -102,16 +102,23 @@ class IcebergTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
         if self._table is None:
-            self._create(schema)
+            refuse_foreign(self.storage.open(), self.storage.uri, iceberg=True)
+            return None, schema
         self._check_spec()
-        wanted = self._widened(schema)
         for path in missing(schema, self._columns()):
             if self._table.schema().find_field(path).required:
                 raise IngestError(f"{self.name} has the required field {path}, which the schema lacks: add it, or give "
                                   "another table")
-        if wanted != self._columns():
+        return self._columns(), self._widened(schema)
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+        known, wanted = self.preview(schema, partition_by)
+        if known is None:
+            self._create(schema)
+            known, wanted = self.preview(schema, partition_by)  # another run may have made it
+        if wanted != known:
             self._again(lambda: self._add_fields(schema))
         return self._columns()
 
@@ -298,7 +305,6 @@ class IcebergTable:
         from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
         folder = self.storage.open()
-        refuse_foreign(folder, self.storage.uri, iceberg=True)
         self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
         folder.make()
         try:  # in one step: a table that was made without its partitions would stay without them

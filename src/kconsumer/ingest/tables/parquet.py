@@ -92,12 +92,15 @@ class ParquetTable:
         job: the name of the job.
         dead_letters: the folder for bad records.
         evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
+        reads_only: open() makes no folders and publishes no files.
     """
 
-    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
+    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add",
+                 reads_only: bool = False) -> None:
         self.storage = storage
         self._job = job
         self._evolve = evolve
+        self._reads_only = reads_only
         self._folder = storage.open()
         self._letters = None if dead_letters is None else dead_letters.open()
         self._letter_table = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
@@ -120,18 +123,23 @@ class ParquetTable:
         numbers = self._numbers()
         if not numbers:
             refuse_foreign(self._folder, self.name, parquet=True)
-        self._folder.make(f"{self._home}/log")
-        self._folder.make(self.staging)
-        if self._letters is not None:
-            self._letters.make(self.staging)
+        if not self._reads_only:
+            self._folder.make(f"{self._home}/log")
+            self._folder.make(self.staging)
+            if self._letters is not None:
+                self._letters.make(self.staging)
         if not numbers:
             return self._state
         record = self._read(numbers[-1])
         self._state, self._schema = record.state, record.schema
         self._id, self._partition_by = record.table, record.partition_by
-        if not self._folder.exists(self._name(record.state.number, _PUBLISHED)):
+        if not self._reads_only and not self._folder.exists(self._name(record.state.number, _PUBLISHED)):
             self._publish(record)
         return self._state
+
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
+        known = None if self._schema is None else stored_schema(schema_from_text(self._schema))
+        return known, self.prepare(schema, partition_by)
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
