@@ -1,4 +1,4 @@
-"""Preview: what a start of a job would do.
+"""Preview: the effects of a start of a job, without the start.
 
 Owns: preview(), and the text of its result. Threads: the caller's thread. Never: writes to the table, the folder of
 dead letters or a checkpoint, or commits offsets.
@@ -28,7 +28,7 @@ _SAMPLED: Final = 1000  # records
 
 @dataclass(frozen=True)
 class Preview:
-    """What a start would do; its text is for people."""
+    """The effects of a start; the text is for people."""
 
     table: str
     format: str
@@ -75,7 +75,7 @@ class _NoRunner:
 
 
 def preview(options: IngestOptions) -> Preview:
-    """Return what a start with these options would do, without a change.
+    """Return the effects of a start with these options, without a change.
 
     Raises:
         IngestError, ConfigurationError, KafkaException: the start would fail with it.
