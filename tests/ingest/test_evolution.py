@@ -251,6 +251,15 @@ def test_partition_columns_that_widen(cluster: EmbeddedCluster, tmp_path: Path):
         assert loaded(path).scan(row_filter=where).to_arrow().num_rows == count, where
 
 
+def test_the_source_of_a_partition_that_does_not_hold_a_value(cluster: EmbeddedCluster, tmp_path: Path):
+    path = tmp_path / "table"
+    of = topic(cluster, {"b": 5})
+    ingest(cluster, of, path, "iceberg", schema="b INT", partition_by=("bucket(4, b)",))
+    produce(cluster, of, {"b": 2**40})
+    with pytest.raises(IngestError, match="column b of the table is int32, and does not hold a value"):
+        ingest(cluster, of, path, "iceberg", schema="b BIGINT", partition_by=("bucket(4, b)",), evolve="ignore")
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_column_that_was_null_gets_a_type(cluster: EmbeddedCluster, tmp_path: Path, registry: _Registry, kind: str):
     def schema(type_: Any) -> dict[str, Any]:

@@ -26,13 +26,13 @@ from kconsumer.ingest.option_types import checked
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.table_types import FORMATS
 from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
 from kconsumer.ranges.option_values import check_letters, trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 VALUES: Final = ("raw", "json", "avro", "protobuf")
-FORMATS: Final = ("parquet", "delta", "iceberg")
 EVOLVE: Final = ("add", "fail", "ignore")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")
 _CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")

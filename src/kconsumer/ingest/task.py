@@ -135,7 +135,7 @@ class _TaskRun:
                 columns[given] = record_times(columns[given])
         for column in output.partitions:
             if column.function is not None:
-                columns[column.name] = evaluate(column, self._stored(columns, column.source or ""))
+                columns[column.name] = evaluate(column, self._stored(columns, column.source or "", batch))
         made = pa.RecordBatch.from_arrays([self._fitted(field, columns[field.name], batch) for field in self._schema],
                                           schema=self._schema)
         if bad is not None and output.bad == "dead-letter":
@@ -157,11 +157,11 @@ class _TaskRun:
                 f"[{first.partition()}] at offsets {first.offset()} to {last.offset()}: {error}. These records are not "
                 f"committed: {REMEDIES[self._output.format]}") from error
 
-    def _stored(self, columns: dict[str, Any], name: str) -> pa.Array:
+    def _stored(self, columns: dict[str, Any], name: str, batch: Any) -> pa.Array:
         """Return a column in its type in the table, if the table has it: partition values derive from that type."""
         found = columns[name]
-        return conformed(found, self._schema.field(name).type if name in self._schema.names
-                         else stored_type(found.type))
+        return self._fitted(self._schema.field(name) if name in self._schema.names
+                            else pa.field(name, stored_type(found.type)), found, batch)
 
     def _count(self, batch: Any, value: pa.Array, errors: list[Any]) -> None:
         """Count good records, and bad ones in a row, and note an unreadable writer."""
