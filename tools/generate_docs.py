@@ -1,8 +1,9 @@
 """Writes docs/configuration.md from the table of properties, docs/metrics.md from that of metrics, and the diagrams
-in the other pages from the core's source.
+and tables in the other pages from the source.
 
-Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config/properties.py),
-what a metric counts (src/kconsumer/telemetry/metrics.py) or what is drawn (tools/diagrams.py).
+Owns: the form of those pages and tables. Threads: one. Never: states what a property is
+(src/kconsumer/config/properties.py), what a metric counts (src/kconsumer/telemetry/metrics.py), what is drawn
+(tools/diagrams.py) or what a table format stores (src/kconsumer/ingest/table_types.py).
 
 Usage (with kconsumer installed):
     python tools/generate_docs.py            write the pages
@@ -12,14 +13,16 @@ Usage (with kconsumer installed):
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import diagrams
 
 from kconsumer.config.properties import BY_NAME, SECTIONS, OffsetReset
 from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
+from kconsumer.ingest import evolution, table_types
 from kconsumer.telemetry import metrics
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -203,6 +206,43 @@ def metrics_page() -> str:
     return "\n".join(parts)
 
 
+# ---- tables in other pages
+
+MARK = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of table -->)", re.S)
+
+
+def types_table() -> str:
+    """The types that a format stores in another way."""
+    lines = ["| decoded type | from | Parquet | Delta | Iceberg | |", "|---|---|---|---|---|---|"]
+    for row in table_types.TYPES.values():
+        cells = [row.cell(format) for format in table_types.FORMATS]
+        if any(cell != row.example for cell in cells):
+            shown = ["as it is" if cell == row.example else "no column" if cell is None else
+                     "refused" if isinstance(cell, str) else f"`{cell}`" for cell in cells]
+            lines.append(f"| `{row.example}` | {row.source} | {' | '.join(shown)} | {row.note} |")
+    return "\n".join(lines)
+
+
+def evolutions_table() -> str:
+    """What happens to a column whose type changes in a legal way."""
+    lines = ["| change | Parquet | Delta | Iceberg |", "|---|---|---|---|"]
+    for change in evolution.EVOLUTIONS:
+        cells = []
+        for format in table_types.FORMATS:
+            before, after = (table_types.table_type("", found, format) for found in (change.before, change.after))
+            cells.append(evolution.outcome(before, after, format).value)
+        lines.append(f"| {change.change} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {"types of tables": types_table, "evolutions": evolutions_table}
+
+
+def filled(text: str) -> str:
+    """Return a page with its diagrams and tables updated from the source."""
+    return MARK.sub(lambda mark: f"{mark[1]}{TABLES[mark[2]]()}\n{mark[3]}", diagrams.fill(text))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write the pages of docs/ that are made from the source.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
@@ -211,8 +251,8 @@ def main() -> int:
     pages = {"configuration.md": page(), "metrics.md": metrics_page()}
     for drawn in sorted(DOCS.glob("*.md")):
         text = drawn.read_text(encoding="utf-8")
-        if diagrams.MARK.search(text):
-            pages[drawn.name] = diagrams.fill(text)
+        if diagrams.MARK.search(text) or MARK.search(text):
+            pages[drawn.name] = filled(text)
     for name, text in pages.items():
         written = DOCS / name
         if not arguments.check:

@@ -111,6 +111,27 @@ def test_a_missing_schema_names_the_option(value: str, tmp_path: Path):
     assert "--schema" in refused(NO_BROKER, "--value", value, "-O", str(tmp_path / "out"))
 
 
+def test_a_schema_in_a_file_may_begin_with_a_byte_order_mark(cluster: EmbeddedCluster, tmp_path: Path):
+    (tmp_path / "schema").write_bytes(b"\xef\xbb\xbfa INT")
+    for more in (["t", "-O", str(tmp_path / "one"), "--schema", f"@{tmp_path / 'schema'}"],
+                 ["--route", f"t={tmp_path / 'two'}", "--route-schema", f"t=@{tmp_path / 'schema'}"]):
+        subprocess.run([*INGEST, "-b", cluster.bootstrap_servers, "--value", "json", *more], timeout=100, check=True)
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2
+
+
+def test_a_script_without_the_guard_names_it(cluster: EmbeddedCluster, tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner\n"
+        f"options = IngestOptions(bootstrap_servers={cluster.bootstrap_servers!r}, topics=('t',), path='out')\n"
+        "with Ingestion(options, LocalRunner(2)) as run:\n    run.run()\n")
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                          check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1, done.stderr
+    assert done.stderr.splitlines()[-1].endswith('begin it below if __name__ == "__main__":')
+
+
 def test_a_damaged_delta_log(cluster: EmbeddedCluster, tmp_path: Path):
     log = tmp_path / "_delta_log" / f"{0:020}.json"
     log.parent.mkdir()

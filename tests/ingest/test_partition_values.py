@@ -207,7 +207,7 @@ def test_maps_with_timestamps_without_a_zone_are_refused_for_delta(
     cluster: EmbeddedCluster, tmp_path: Path, column: str
 ):
     name = topic(cluster, {})
-    with pytest.raises(IngestError, match="deltalake cannot create column x: it is a map with timestamps without a zo"):
+    with pytest.raises(ConfigurationError, match=r"cannot store x .*: deltalake cannot open a table that has maps"):
         ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column}")
     ingest(cluster, name, tmp_path / "d", "delta", schema=f"x {column.replace('_NTZ', '')}")
 
@@ -253,6 +253,7 @@ def test_jobs_of_a_folder_have_the_same_types_and_partitions(cluster: EmbeddedCl
     for schema, columns, message in (("a STRING, p STRING", ("p",), "column a of .* is int32 and would become string"),
                                      ("a INT, p STRING", (), "is partitioned by p, not by nothing")):
         with pytest.raises(IngestError, match=message):
-            ingest(cluster, name, tmp_path, "parquet", schema=schema, partition_by=columns, job="two")
+            ingest(cluster, name, tmp_path, "parquet", schema=schema, partition_by=columns, job="two",
+                   max_bad="100%")  # as a STRING, all are bad
     ingest(cluster, name, tmp_path, "parquet", schema="a INT, p STRING, b INT", partition_by=("p",), job="two")
     assert rows(tmp_path, "parquet")["a"].to_pylist() == [1, 1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import polars as pl
 import pytest
 
@@ -214,3 +216,46 @@ def test_a_start_at_the_end_is_kept_though_nothing_is_read(cluster: EmbeddedClus
     with Ingestion(options, InProcess()) as run:
         run.run()
     assert pl.read_parquet(f"{tmp_path}/*.parquet")["value"].to_list() == [b"new"]
+
+
+def test_a_json_field_of_several_types(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", [{"value": json.dumps(value).encode()} for value in (
+        {"a": 1, "l": [1, "x"]}, {"a": {"b": [1.50]}, "l": []}, {"a": "text", "l": None}, {})])
+    frame = ingest(cluster, tmp_path, value="json", schema="a JSON, l ARRAY<JSON>", bad_records="fail")
+    assert frame["a"].to_list() == ["1", '{"b": [1.5]}', '"text"', None]
+    assert frame["l"].to_list() == [["1", '"x"'], [], None, None]
+
+
+def test_times_with_more_digits_than_microseconds(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", [{"value": json.dumps({"t": text}).encode()} for text in (
+        "2024-01-01T10:00:00.123456789Z", "2024-01-01T10:00:00.1234567+02:00", "2024-01-01T10:00Z")])
+    frame = ingest(cluster, tmp_path, value="json", schema="t TIMESTAMP", bad_records="fail")
+    assert frame["t"].dt.to_string("iso").to_list() == [
+        "2024-01-01 10:00:00.123456+00:00", "2024-01-01 08:00:00.123456+00:00", "2024-01-01 10:00:00.000000+00:00"]
+
+
+OTLP: dict[str, Any] = {"type": "record", "name": "Span", "fields": [
+    {"name": "name", "type": "string"},
+    {"name": "attributes", "type": {"type": "array", "items": {"type": "record", "name": "KeyValue", "fields": [
+        {"name": "key", "type": "string"},
+        {"name": "value", "type": {"type": "record", "name": "Any", "fields": [
+            {"name": "text", "type": ["null", "string"]},
+            {"name": "all", "type": {"type": "array", "items": "KeyValue"}}]}}]}}}]}
+
+
+@pytest.mark.parametrize(("more", "expected"), [
+    ({}, [{"key": "k", "value": {"text": "v", "all": ['{"key":"i","value":{"text":null,"all":[]}}']}}]),
+    ({"recursion": 0}, ['{"key":"k","value":{"text":"v","all":[{"key":"i","value":{"text":null,"all":[]}}]}}']),
+    ({"columns": ("name", "attributes.key", "attributes.value.text")}, [{"key": "k", "value": {"text": "v"}}]),
+    ({"columns": ("name",)}, None)])
+def test_recursive_types(cluster: EmbeddedCluster, tmp_path: Path, more: dict[str, Any], expected: Any):
+    written = io.BytesIO()
+    inner = {"key": "i", "value": {"text": None, "all": []}}
+    fastavro.schemaless_writer(written, fastavro.parse_schema(OTLP), {
+        "name": "n", "attributes": [{"key": "k", "value": {"text": "v", "all": [inner]}}]})
+    cluster.produce("t", [{"value": written.getvalue()}])
+    frame = ingest(cluster, tmp_path, value="avro", schema=json.dumps(OTLP), bad_records="fail", **more)
+    assert frame["name"].to_list() == ["n"]
+    assert ("attributes" in frame.columns) == (expected is not None)
+    if expected is not None:
+        assert frame["attributes"].to_list() == [expected]

@@ -12,6 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +30,8 @@ SCHEMA = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string()
 # Writes rows of 336 partitions. It prints the rows, their bytes, and the growth of the process's peak memory.
 PEAK = """
 import sys
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 from kconsumer.ingest.output import FileOptions
@@ -291,3 +295,52 @@ def test_bounds_of_statistics():
     assert bound(datetime(1, 1, 1, tzinfo=timezone.utc)) == "0001-01-01T00:00:00.000000Z"
     assert bound(datetime(1, 1, 1)) == "0001-01-01T00:00:00.000000"
     assert bound(1.5) is None  # the column may have NaN, which Parquet leaves out and engines sort last
+
+
+def columns_of_many_values(rows: int) -> pa.Table:
+    """Columns whose values repeat or not, of every type with differences, with their extremes and nulls."""
+    chance = random.Random(5)
+    made: dict[str, pa.Array] = {"few": pa.array([n % 7 for n in range(rows)], pa.int64()),
+                                 "text": pa.array([f"{chance.random()}" for _ in range(rows)])}
+    for name, type_ in (("i16", pa.int16()), ("i32", pa.int32()), ("i64", pa.int64()), ("day", pa.date32()),
+                        ("at", pa.timestamp("us", "UTC")), ("local", pa.timestamp("us"))):
+        most = {"i16": 2**15 - 1, "day": 2_932_896, "at": 2**57, "local": 2**57}.get(name, 2**(type_.bit_width - 1) - 1)
+        numbers = [chance.randint(-most if name[0] == "i" else 0, most) for _ in range(rows - 3)]
+        width = pa.int32() if type_.bit_width <= 32 else pa.int64()
+        made[name] = pa.array([*numbers, -most if name[0] == "i" else 0, None, most], width).cast(type_)
+    made["nested"] = pa.array([{"x": n, "l": [n, -n]} for n in range(rows)],
+                              pa.struct([("x", pa.int64()), ("l", pa.list_(pa.int64()))]))
+    return pa.table(made)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "none"])
+@pytest.mark.parametrize("rows", [1000, 50_000])
+def test_integers_of_many_values_are_stored_as_differences(tmp_path: Path, rows: int, codec: str):
+    table = columns_of_many_values(rows)
+    writer = FileWriter(Storage(str(tmp_path)), "files", "a-%d.parquet", table.schema, FileOptions(codec=codec))
+    for batch in table.to_batches(7_000):
+        writer.write(batch)
+    [entry] = writer.close()
+    found = pq.ParquetFile(tmp_path / entry.path)
+    group = found.metadata.row_group(0)
+    encodings = {group.column(n).path_in_schema: group.column(n).encodings for n in range(group.num_columns)}
+    for name in ("i32", "i64", "day", "at", "local"):
+        assert "DELTA_BINARY_PACKED" in encodings[name] and "RLE_DICTIONARY" not in encodings[name], name
+    assert "RLE_DICTIONARY" not in encodings["text"]
+    if rows == 50_000:
+        assert "RLE_DICTIONARY" in encodings["few"]
+    assert found.read() == table
+    by_polars = pl.read_parquet(tmp_path / entry.path).to_arrow().select(table.column_names).cast(table.schema)
+    assert by_polars == table
+    by_duckdb = pa.table(duckdb.sql(f"from '{tmp_path / entry.path}'").arrow()).cast(table.schema)
+    assert by_duckdb == table
+
+
+def test_a_sample_is_of_all_rows(tmp_path: Path):
+    """The first 20,000 rows have few values."""
+    table = pa.table({"n": pa.array([*[0] * 18_000, *range(82_000)])})
+    writer = FileWriter(Storage(str(tmp_path)), "files", "a-%d.parquet", table.schema, FileOptions(codec="snappy"))
+    writer.write(table.to_batches()[0])
+    [entry] = writer.close()
+    group = pq.ParquetFile(tmp_path / entry.path).metadata.row_group(0)
+    assert "DELTA_BINARY_PACKED" in group.column(0).encodings

@@ -108,8 +108,33 @@ struct Made {
     const int32_t nullable = op(kc::AVRO_UNION, fused, top);
     op(kc::AVRO_DOUBLE, fused, nullable);
     op(kc::AVRO_NULL, fused, nullable);
+    op(kc::AVRO_JSON, node(kc::VALUE_TEXT, row), top, 0);
+    op(kc::AVRO_SKIP_JSON, row, top, 0);
+    json();
     program.prepare();
     require(program.ops[static_cast<size_t>(nullable)].null_branch == 1);
+  }
+
+  // A record of every type, that leads back to itself through a union, an array and a map.
+  void json() {
+    program.json.resize(kc::AVRO_JSON_LOCAL_TIME + 1);
+    for (int32_t kind = 0; kind <= kc::AVRO_JSON_LOCAL_TIME; ++kind) {
+      kc::AvroJsonOp& made = program.json[static_cast<size_t>(kind)];
+      made.kind = static_cast<kc::AvroJsonKind>(kind);
+      made.number = kind == kc::AVRO_JSON_FIXED ? 3 : 0;
+      made.scale = 3;
+      made.names = {"a", "b"};
+    }
+    std::swap(program.json[0], program.json[kc::AVRO_JSON_RECORD]);   // the first operation is the record
+    kc::AvroJsonOp& record = program.json[0];
+    record.names.clear();
+    for (int32_t i = 1; i <= kc::AVRO_JSON_LOCAL_TIME; ++i) {
+      record.children.push_back(i);
+      record.names.emplace_back("n");
+    }
+    program.json[kc::AVRO_JSON_ARRAY].children = {0};
+    program.json[kc::AVRO_JSON_MAP].children = {kc::AVRO_JSON_UNION};
+    program.json[kc::AVRO_JSON_UNION].children = {kc::AVRO_JSON_RECORD, 0, kc::AVRO_JSON_MAP};
   }
 };
 

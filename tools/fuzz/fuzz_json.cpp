@@ -132,7 +132,7 @@ void describe(const kc::Columnar& columns, int32_t index, int64_t start, int64_t
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto plan = every_type();
-  static const kc::JsonProgram plain(*plan, -1), with_epoch(*plan, 3);
+  static const kc::JsonProgram plain(*plan, -1, false), with_epoch(*plan, 3, true);
   if (size == 0) return 0;
   const kc::JsonProgram& program = data[0] & 1 ? with_epoch : plain;
   kc::Framing framing;

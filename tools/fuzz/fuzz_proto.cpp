@@ -151,7 +151,52 @@ struct Made {
     field(row, 50, 0, kc::PROTO_SKIP, -1).oneof = 0;
     at(row).columns[1].absent = kc::PROTO_ABSENT_NULL;
     scalars(row, true, 1 << 20);
+    add(row, (1 << 21) + 0, 2, kc::PROTO_JSON, kc::VALUE_TEXT, 0).message = 0;
+    add(row, (1 << 21) + 1, 3, kc::PROTO_JSON, kc::VALUE_TEXT, 0).message = 0;
+    add(row, (1 << 21) + 2, 2, kc::PROTO_JSON, kc::VALUE_TEXT, 0, true).message = 0;
+    json();
     program.index();
+  }
+
+  // A message of every type of field, single and repeated, that leads back to itself; a map of it, a time, one value.
+  void json() {
+    program.json.resize(5);
+    uint32_t number = 0;
+    auto to = [&](size_t message, int32_t type, bool repeated, int32_t below, int32_t oneof = -1) {
+      kc::ProtoJsonField made;
+      made.number = ++number;
+      made.type = static_cast<kc::ProtoJsonType>(type);
+      made.repeated = repeated;
+      made.message = below;
+      made.oneof = oneof;
+      made.name = "n";
+      if (type == kc::PROTO_JSON_ENUM) {
+        made.numbers = {0, 3};
+        made.symbols = {"A", "B"};
+      }
+      program.json[message].fields.push_back(made);
+    };
+    for (const bool repeated : {false, true}) {
+      for (int32_t type = kc::PROTO_JSON_DOUBLE; type <= kc::PROTO_JSON_SINT64; ++type) {
+        const bool is_message = type == kc::PROTO_JSON_MESSAGE || type == kc::PROTO_JSON_GROUP;
+        to(0, type, repeated, is_message ? 0 : -1, repeated ? -1 : type % 3 - 1);
+      }
+    }
+    for (int32_t below = 1; below < 5; ++below) to(0, kc::PROTO_JSON_MESSAGE, below == 1, below);
+    number = 0;
+    program.json[1].is_entry = true;
+    to(1, kc::PROTO_JSON_INT64, false, -1);
+    to(1, kc::PROTO_JSON_MESSAGE, false, 0);
+    for (size_t message = 2; message < 4; ++message) {
+      number = 0;
+      program.json[message].form = message == 2 ? kc::PROTO_JSON_TIMESTAMP : kc::PROTO_JSON_DURATION;
+      to(message, kc::PROTO_JSON_INT64, false, -1);
+      to(message, kc::PROTO_JSON_INT32, false, -1);
+    }
+    number = 0;
+    program.json[4].form = kc::PROTO_JSON_ONLY;
+    to(4, kc::PROTO_JSON_STRING, false, -1, 0);
+    to(4, kc::PROTO_JSON_MESSAGE, false, 4, 0);
   }
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "records/bytes.hpp"
 #include "values/avro_program.hpp"
@@ -26,6 +27,7 @@ class AvroDecoder {
 
   // Appends one row. False with `failure` (the caller must remove the row) or with the failure of the columns.
   bool row(const AvroProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+    program_ = &program;
     ops_ = program.ops.data();
     end_ = end;
     failure_ = &failure;
@@ -419,6 +421,17 @@ class AvroDecoder {
     return p;
   }
 
+  __attribute__((noinline)) Bytes json(const AvroOp& op, Bytes p) {
+    if (!json_) json_ = std::make_unique<AvroJson>();
+    Bytes after = json_->run(program_->json, static_cast<int32_t>(op.number), p, end_, budget_.left());
+    if (!after) return fail(json_->reason, op.column, json_->at);
+    const std::string& made = json_->out.text;
+    if (!budget_.take(static_cast<int64_t>(made.size() / 8))) return fail(BAD_COUNT, op.column, p);
+    if (op.kind == AVRO_SKIP_JSON) return after;
+    if (!out_.reserve(op.column)) return nullptr;
+    return out_.append_bytes(op.column, reinterpret_cast<Bytes>(made.data()), made.size()) ? after : nullptr;
+  }
+
   Bytes skip(const AvroOp& op, Bytes p) {
     const int32_t at = op.column;
     int64_t n, bytes;
@@ -446,6 +459,8 @@ class AvroDecoder {
             if (!(p = run(ops_[op.children[0]], p))) return nullptr;
           }
         }
+      case AVRO_SKIP_JSON:
+      case AVRO_JSON: return json(op, p);
       default: return fail(BAD_WRITER, at, p);
     }
   }
@@ -464,6 +479,8 @@ class AvroDecoder {
   int64_t empty_items_ = 0;
   CellBudget budget_;
   const std::vector<int64_t> cells_;   // by node
+  const AvroProgram* program_ = nullptr;
+  std::unique_ptr<AvroJson> json_;     // made for the first recursive type
 };
 
 }  // namespace kc

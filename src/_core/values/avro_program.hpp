@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "values/avro_json.hpp"
+
 namespace kc {
 
 // kconsumer/decoding/avro_program.py has the same order.
@@ -35,6 +37,7 @@ enum AvroKind : int32_t {
   AVRO_DURATION,
   AVRO_TIME,           // int or long → a time of day, multiplied by `number`
   AVRO_ERROR,          // a branch that the reader's schema does not have
+  AVRO_JSON,           // a recursive type as JSON text: `number` is the index into AvroProgram::json
   AVRO_SKIP_VARINT,
   AVRO_SKIP_FIXED,     // `number` bytes
   AVRO_SKIP_BYTES,
@@ -42,6 +45,7 @@ enum AvroKind : int32_t {
   AVRO_SKIP_MAP,
   AVRO_SKIP_RECORD,
   AVRO_SKIP_UNION,
+  AVRO_SKIP_JSON,      // as AVRO_JSON, without a column
 };
 
 // Operations that the loop over a record's fields performs without a call, in the usual case.
@@ -72,6 +76,7 @@ struct AvroOp {
 
 struct AvroProgram {
   std::vector<AvroOp> ops;          // ops[0] reads a row
+  std::vector<AvroJsonOp> json;
 
   // Prepares the operations for the decoder.
   void prepare() {

@@ -26,6 +26,8 @@ class CellBudget {
     left_ = free_ + std::min(kPerByte * bytes, std::max(kMany, kPerByteOfMany * bytes));
   }
 
+  int64_t left() const { return left_ < 0 ? 0 : left_; }
+
   // False when there are not so many left.
   bool take(int64_t cells) {
     left_ -= cells;

@@ -152,19 +152,23 @@ inline bool decode_avro(const RowSource& source, const Framing& framing, const A
   AvroDecoder decoder(*out.plan, out.columns);
   int64_t last_id = 0;
   const AvroProgram* last = nullptr;
-  return decode_rows(source, framing, out, false,
-                     [&](int64_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
-                       if (__builtin_expect(!last || id != last_id, 0)) {
-                         last_id = id;
-                         last = programs.find(id);
-                         if (!last) {
-                           failure.reason = BAD_SCHEMA_ID;
-                           failure.at = p;
-                           return false;
+  try {
+    return decode_rows(source, framing, out, false,
+                       [&](int64_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                         if (__builtin_expect(!last || id != last_id, 0)) {
+                           last_id = id;
+                           last = programs.find(id);
+                           if (!last) {
+                             failure.reason = BAD_SCHEMA_ID;
+                             failure.at = p;
+                             return false;
+                           }
                          }
-                       }
-                       return decoder.row(*last, p, end, failure);
-                     });
+                         return decoder.row(*last, p, end, failure);
+                       });
+  } catch (const std::bad_alloc&) {
+    return out.columns.fail(0, BUILD_MEMORY);
+  }
 }
 
 inline bool decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out) {

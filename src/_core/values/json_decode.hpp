@@ -218,7 +218,7 @@ class JsonDecoder : private JsonReader {
     size_t length;
     Bytes after = short_text(p + 1, index, begin, length);
     if (!after) return nullptr;
-    TimeText source(begin, length);
+    TimeText source(begin, length, program_.truncates);
     int64_t n = 0;
     BadValue bad = BAD_NONE;
     if (node.type == VALUE_TIMESTAMP) {

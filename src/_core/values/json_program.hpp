@@ -132,8 +132,10 @@ struct JsonProgram {
   const Plan* plan = nullptr;
   std::vector<JsonFields> fields;      // by node; empty for nodes other than structs
   int32_t epoch_unit = -1;             // unit of numbers in timestamp fields, since 1970; -1: numbers are an error
+  bool truncates = false;              // cut off digits of times that the unit cannot hold; false: they are an error
 
-  explicit JsonProgram(const Plan& p, int32_t epoch) : plan(&p), fields(p.nodes.size()), epoch_unit(epoch) {
+  JsonProgram(const Plan& p, int32_t epoch, bool truncate)
+      : plan(&p), fields(p.nodes.size()), epoch_unit(epoch), truncates(truncate) {
     for (size_t i = 0; i < p.nodes.size(); ++i) {
       if (p.nodes[i].type != VALUE_STRUCT) continue;
       for (int32_t child : p.nodes[i].children)

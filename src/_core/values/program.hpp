@@ -159,6 +159,8 @@ inline std::string bad_value_reason(int32_t reason, const ValueNode& node, const
                                     int64_t found) {
   if (reason == BAD_LENGTH)
     return "expected " + std::to_string(node.width) + " bytes, found " + std::to_string(found);
+  if (reason == BAD_SYNTAX && position == 0 && value.compare(0, 3, "\xef\xbb\xbf") == 0)
+    return "not valid JSON: it begins with a byte order mark (BOM)";
   if (reason != BAD_TYPE) return bad_value_text(reason);
   const char first = static_cast<size_t>(position) < value.size() ? value[static_cast<size_t>(position)] : '\0';
   const char* kind = "another value";

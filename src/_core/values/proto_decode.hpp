@@ -8,7 +8,9 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "records/bytes.hpp"
@@ -28,6 +30,7 @@ class ProtoDecoder {
 
   // Appends one row. False with `failure` (the caller must remove the row) or with the failure of the columns.
   bool row(const ProtoProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+    program_ = &program;
     messages_ = program.messages.data();
     end_ = end;
     failure_ = &failure;
@@ -521,6 +524,7 @@ class ProtoDecoder {
       if (!p) return nullptr;
       stop = p + bytes;
     }
+    if (f.kind == PROTO_JSON) return json(m, f, p, stop, group, entry);
     if (!out_.reserve(f.column)) return nullptr;
     Column& c = column(f.column);
     bool again = c.length != entry;
@@ -547,6 +551,37 @@ class ProtoDecoder {
         return fields(messages_[f.message], p, stop, group, entry, unused);
       default: return time(f, p, stop, group, entry, again);
     }
+  }
+
+  // The text of recursive messages.
+  struct Json {
+    ProtoJson writer;
+    // The parts of the newest single message of each column. The first part of another one replaces them.
+    std::unordered_map<int32_t, ProtoJson::Parts> single;
+    ProtoJson::Parts item;
+  };
+
+  // Writes a message as text. A single one may come in several parts, which are merged.
+  __attribute__((noinline)) Bytes json(const ProtoMessage* m, const ProtoField& f, Bytes p, Bytes stop, uint32_t group, int64_t entry) {
+    Bytes after = stop;
+    if (group) {
+      after = skip(f.tag, p, stop, f.column);
+      if (!after) return nullptr;
+      stop = after;
+      for (uint32_t tag = group; tag; tag >>= 7) --stop;   // the bytes of the end tag
+    }
+    if (!json_) json_ = std::make_unique<Json>();
+    ProtoJson& writer = json_->writer;
+    ProtoJson::Parts& parts = m ? json_->single[f.column] : json_->item;
+    if (!m || column(f.column).length == entry) parts.clear();
+    parts.push_back({p, stop});
+    if (column(f.column).length != entry) out_.truncate(f.column, entry);
+    if (!writer.run(program_->json, f.message, parts, budget_.left()))
+      return fail(writer.reason, f.column, writer.at ? writer.at : p);
+    const std::string& made = writer.out.text;
+    if (!budget_.take(static_cast<int64_t>(made.size() / 8))) return fail(BAD_COUNT, f.column, p);
+    if (!out_.reserve(f.column)) return nullptr;
+    return out_.append_bytes(f.column, reinterpret_cast<Bytes>(made.data()), made.size()) ? after : nullptr;
   }
 
   Bytes closed_enum(const ProtoMessage* m, const ProtoField& f, Bytes p, int64_t entry) {
@@ -650,6 +685,8 @@ class ProtoDecoder {
   CellBudget budget_;
   bool missing_ = false;           // a message below the row lacked a required field when it was closed
   bool unknown_symbol_ = false;    // a map's entry has a value that its closed enum does not know
+  const ProtoProgram* program_ = nullptr;
+  std::unique_ptr<Json> json_;     // made for the first recursive message
 };
 
 // Reads Confluent's message indexes, which select a message of the writer's file: a count and the indexes, all as

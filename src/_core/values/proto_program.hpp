@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "values/proto_json.hpp"
+
 namespace kc {
 
 // The encoding of a field. kconsumer/decoding/proto_program.py has the same order.
@@ -27,6 +29,7 @@ enum ProtoKind : int32_t {
   PROTO_TIMESTAMP,    // google.protobuf.Timestamp
   PROTO_DURATION,     // google.protobuf.Duration
   PROTO_WRAPPER,      // google.protobuf.Int64Value and similar: message, whose only field has this column
+  PROTO_JSON,         // message: an index into ProtoProgram::json; a recursive type as JSON text
   PROTO_SKIP,         // not stored, but it clears the other members of a oneof
   PROTO_NONE,         // no field
 };
@@ -147,6 +150,7 @@ struct ProtoMessage {
 
 struct ProtoProgram {
   std::vector<ProtoMessage> messages;          // messages[0] is a row
+  std::vector<ProtoJsonMessage> json;
 
   void index() {
     for (ProtoMessage& message : messages) message.index();

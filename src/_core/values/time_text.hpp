@@ -1,5 +1,6 @@
 // Owns: ISO 8601 dates, times and timestamps as text, and their exact number of units.
-// Threads: any (pure functions). Never: rounds; nonzero digits that the unit cannot hold are an error.
+// Threads: any (pure functions). Never: rounds; nonzero digits that the unit cannot hold are cut off on request, else an
+// error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ inline int64_t days_from_civil(int64_t y, int32_t m, int32_t d) {
 
 class TimeText {
  public:
-  TimeText(const uint8_t* p, size_t length) : p_(p), end_(p + length) {}
+  TimeText(const uint8_t* p, size_t length, bool truncates) : p_(p), end_(p + length), truncates_(truncates) {}
 
   // YYYY-MM-DD
   bool date(int64_t& days) {
@@ -58,7 +59,7 @@ class TimeText {
     if (hour > 23 || minute > 59 || second > 59) return BAD_TIME;
     for (; digits < unit; ++digits) fraction *= 10;
     count = (hour * int64_t(3600) + minute * 60 + second) * power(unit) + fraction;
-    return lost ? BAD_INEXACT : BAD_NONE;
+    return lost && !truncates_ ? BAD_INEXACT : BAD_NONE;
   }
 
   // A date, then optionally 'T' or a space and a time, then optionally 'Z' or an offset. If the column has a zone, the
@@ -124,6 +125,7 @@ class TimeText {
 
   const uint8_t* p_;
   const uint8_t* end_;
+  const bool truncates_;
 };
 
 }  // namespace kc

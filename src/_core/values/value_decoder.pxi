@@ -19,6 +19,16 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
     cdef enum AvroKind:
         AVRO_NULL
 
+    cdef enum AvroJsonKind:
+        AVRO_JSON_NULL
+
+    cdef cppclass AvroJsonOp:
+        AvroJsonKind kind
+        int64_t number
+        int32_t scale
+        vector[int32_t] children
+        vector[string] names
+
     cdef cppclass AvroOp:
         AvroKind kind
         int32_t column
@@ -30,6 +40,7 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
 
     cdef cppclass AvroProgramOps "kc::AvroProgram":
         vector[AvroOp] ops
+        vector[AvroJsonOp] json
         void prepare()
 
     cdef cppclass ProgramsById "std::unordered_map<int64_t, const kc::AvroProgram*>":
@@ -63,6 +74,28 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
         vector[int32_t] numbers
         vector[int32_t] table
 
+    cdef enum ProtoJsonForm:
+        PROTO_JSON_OBJECT
+
+    cdef enum ProtoJsonType:
+        PROTO_JSON_DOUBLE
+
+    cdef cppclass ProtoJsonField:
+        uint32_t number
+        ProtoJsonType type
+        bint repeated
+        bint is_null
+        int32_t message
+        int32_t oneof
+        string name
+        vector[int32_t] numbers
+        vector[string] symbols
+
+    cdef cppclass ProtoJsonMessage:
+        ProtoJsonForm form
+        bint is_entry
+        vector[ProtoJsonField] fields
+
     cdef cppclass ProtoColumn:
         int32_t node
         ProtoAbsent absent
@@ -79,6 +112,7 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
 
     cdef cppclass ProtoProgramMessages "kc::ProtoProgram":
         vector[ProtoMessage] messages
+        vector[ProtoJsonMessage] json
         void index()
 
     cdef cppclass ProtoWriter:
@@ -97,9 +131,11 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
 
 cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass JsonProgram:
-        JsonProgram(const Plan& plan, int32_t epoch_unit)
+        JsonProgram(const Plan& plan, int32_t epoch_unit, bint truncates)
 
     const int64_t kHeaderIds
+    const int32_t BAD_WRITER
+    const char* bad_value_text(int32_t reason)
     shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
     bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
     bint decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out)
@@ -108,6 +144,8 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
 
 
 HEADER_IDS = kHeaderIds
+# The reason of all records of a writer whose schema does not resolve to that of the columns.
+UNREADABLE_WRITER = bad_value_text(BAD_WRITER).decode()
 
 
 class RowError(NamedTuple):
@@ -301,18 +339,32 @@ cdef class DecodedValues:
         return f"<DecodedValues of {len(self)} rows, {self.error_count} of them bad>"
 
 
+cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
+    for number in numbers:
+        out.push_back(<int32_t>number)
+    return 0
+
+
+cdef int read_names(vector[string]* out, object names) except -1:
+    for name in names:
+        out.push_back(name.encode("utf-8", "surrogateescape"))
+    return 0
+
+
 @cython.final
 cdef class AvroProgram:
     """The compiled decoding of one writer's Avro schema.
 
     Args:
         ops: list of kconsumer.decoding.avro_program.Op; the first one reads a row.
+        json: list of kconsumer.decoding.avro_json.JsonOp, for recursive types.
     """
     # thread: any (immutable)
     cdef AvroProgramOps program
 
-    def __init__(self, ops):
+    def __init__(self, ops, json=()):
         cdef AvroOp* op
+        cdef AvroJsonOp* written
         cdef bytes constant
         self.program.ops.resize(len(ops))
         for i, described in enumerate(ops):
@@ -327,13 +379,15 @@ cdef class AvroProgram:
                 op.children.push_back(<int32_t>child)
             for index in described.table:
                 op.table.push_back(<int32_t>index)
+        self.program.json.resize(len(json))
+        for i, described in enumerate(json):
+            written = &self.program.json[<int>i]
+            written.kind = <AvroJsonKind><int32_t>described.kind
+            written.number = described.number
+            written.scale = described.scale
+            read_numbers(&written.children, described.children)
+            read_names(&written.names, described.names)
         self.program.prepare()
-
-
-cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
-    for number in numbers:
-        out.push_back(<int32_t>number)
-    return 0
 
 
 @cython.final
@@ -342,11 +396,14 @@ cdef class ProtoProgram:
 
     Args:
         messages: list of kconsumer.decoding.proto_program.MessageOps; the first one is the row.
+        json: list of kconsumer.decoding.proto_json.JsonMessage, for recursive types.
     """
     # thread: any (immutable)
     cdef ProtoProgramMessages program
 
-    def __init__(self, messages):
+    def __init__(self, messages, json=()):
+        cdef ProtoJsonMessage* written
+        cdef ProtoJsonField* w
         cdef ProtoMessage* m
         cdef ProtoField* f
         cdef ProtoColumn* c
@@ -379,6 +436,23 @@ cdef class ProtoProgram:
             for j, members in enumerate(described.oneofs):
                 read_numbers(&m.oneofs[<int>j], members)
             read_numbers(&m.maps, described.maps)
+        self.program.json.resize(len(json))
+        for i, described in enumerate(json):
+            written = &self.program.json[<int>i]
+            written.form = <ProtoJsonForm><int32_t>described.form
+            written.is_entry = described.is_entry
+            written.fields.resize(len(described.fields))
+            for j, of in enumerate(described.fields):
+                w = &written.fields[<int>j]
+                w.number = of.number
+                w.type = <ProtoJsonType><int32_t>of.type
+                w.repeated = of.repeated
+                w.is_null = of.is_null
+                w.message = of.message
+                w.oneof = of.oneof
+                w.name = of.name.encode("utf-8", "surrogateescape")
+                read_numbers(&w.numbers, of.numbers)
+                read_names(&w.symbols, of.symbols)
         self.program.index()
 
 
@@ -397,19 +471,20 @@ cdef class ValueDecoder:
         nodes: list of kconsumer.decoding.plan.Node; the first one is the row.
         framing: (FramingKind, number of bytes to skip).
         epoch_unit: unit of JSON numbers in timestamp fields (0 s, 3 ms, 6 µs, 9 ns), or -1 if they are an error.
+        truncates: cut off digits of JSON times that the unit cannot hold; else they are an error.
     """
     # thread: any (immutable)
     cdef shared_ptr[Plan] plan
     cdef shared_ptr[JsonProgram] json
     cdef Framing framing
 
-    def __init__(self, nodes, framing, epoch_unit):
+    def __init__(self, nodes, framing, epoch_unit, bint truncates=False):
         cdef Plan* plan = new Plan()
         self.plan = shared_ptr[Plan](plan)
         plan.nodes.resize(len(nodes))
         for i, described in enumerate(nodes):
             read_node(&plan.nodes[<int>i], described)
-        self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit))
+        self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit, truncates))
         self.framing.kind = <FramingKind><int32_t>framing[0]
         self.framing.skip = framing[1]
 

@@ -25,6 +25,7 @@ from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
 from kconsumer.cli.terminal import Failure, shown_log, warn
 from kconsumer.errors import ConfigurationError, KafkaException
+from kconsumer.ranges.option_values import words
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
@@ -85,6 +86,9 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="A new job continues where the Structured Streaming query of this checkpoint ended."),
         click.option("--vacuum", is_flag=True,
                      help="Only remove uncommitted files of earlier runs of the job."),
+        click.option("--plan", is_flag=True,
+                     help="Only print what a start would do: columns and their changes, offsets, size, and bad records "
+                          "of a sample. Errors are those of a start. Nothing is written."),
         click.option("--compact", is_flag=True,
                      help="Only rewrite small files of Delta and Iceberg tables as larger ones."),
         click.option("--compact-after", type=click.IntRange(2, 100), metavar="FILES",
@@ -97,7 +101,7 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def run_direct(
     ctx: click.Context, *, conf: dict[str, str], metrics: str | None, quiet: bool, runner: str | None,
-    workers: int | None, vacuum: bool, compact: bool, **given: Any,
+    workers: int | None, vacuum: bool, compact: bool, plan: bool, **given: Any,
 ) -> None:
     """Run the command.
 
@@ -105,7 +109,7 @@ def run_direct(
         Failure: the run fails.
         click.UsageError: an option or a property is invalid, options contradict each other, or pyarrow is missing.
     """
-    runner = runner or ("local" if vacuum or compact else _default_runner(conf, workers))
+    runner = runner or ("local" if vacuum or compact or plan else _default_runner(conf, workers))
     if conf and runner != "spark":
         raise click.UsageError("--conf needs the runner on Spark: set --runner spark")
     if workers is not None and runner != "local":
@@ -119,6 +123,9 @@ def run_direct(
         with ExitStack() as stack:
             found = _options(**given)
             tables = found if isinstance(found, list) else [found]
+            if plan:
+                _show(tables, given["properties"])
+                return
             tasks = _runner(stack, runner, workers, conf, tables[0].job)
             run: Any = Routes(found, tasks) if isinstance(found, list) else Ingestion(found, tasks)
             stack.enter_context(run)
@@ -179,6 +186,14 @@ def _is_of_a_library(error: Exception) -> bool:
     return any(name.split(".")[0] in _LIBRARIES for name in modules)
 
 
+def _show(tables: list[IngestOptions], properties: Mapping[str, str]) -> None:
+    from kconsumer.ingest.preview import preview
+
+    check_brokers(properties)
+    for options in tables:
+        click.echo(preview(options))
+
+
 def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
     if vacuum:
         names = run.vacuum()
@@ -192,8 +207,8 @@ def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
 def _options(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
     path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None,
-    descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
-    file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
+    descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, columns: str,
+    nested: bool, file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
 ) -> IngestOptions | list[IngestOptions]:
     """Return the options of the run; a list with --route."""
     from kconsumer.ingest import IngestOptions
@@ -212,7 +227,7 @@ def _options(
         bootstrap_servers=brokers, descriptors=None if descriptors is None else descriptors.read_bytes(),
         kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
         framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records,
-        metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
+        metadata=words(metadata), columns=words(columns), flatten=not nested,
         target_file_bytes=file_size, **more)
     topics += old_topics
     if routes:

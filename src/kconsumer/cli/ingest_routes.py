@@ -46,7 +46,7 @@ def read_schemas(ctx: click.Context, param: click.Parameter, given: Sequence[str
             raise click.BadParameter(f"{text!r} is not TOPIC=TEXT or TOPIC=@FILE", ctx, param)
         if schema.startswith("@"):
             try:
-                schema = Path(schema[1:]).read_text(encoding="utf-8")
+                schema = Path(schema[1:]).read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 raise click.BadParameter(str(error), ctx, param) from error
         found[topic.strip()] = schema
@@ -61,7 +61,7 @@ def route_options(command: Callable[..., None]) -> Callable[..., None]:
                           "-O); may be repeated; replaces TOPIC and -O. TOPIC,TOPIC=… writes both into one table."),
         click.option("--route-schema", "schemas", multiple=True, metavar="TOPIC=TEXT|@FILE", callback=read_schemas,
                      help="The --schema of one route; may be repeated. With a registry and no schema, each "
-                          "Avro topic uses the newest schema of TOPIC-value."),
+                          "topic uses the newest schema of TOPIC-value."),
     )):
         command = option(command)
     return command

@@ -55,7 +55,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
     if given is None or not given.startswith("@"):
         return given
     try:
-        return Path(given[1:]).read_text(encoding="utf-8")
+        return Path(given[1:]).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
@@ -98,10 +98,15 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
 @click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
               show_default=True, help="Format of the values.")
 @click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
-              help="JSON: Spark's schema, such as 'carrier STRING, miles INT', or its JSON form. Avro: the schema.")
+              help="JSON: Spark's schema, such as 'carrier STRING, miles INT', or its JSON form. Avro: the schema. "
+                   "Protobuf: the .proto file.")
 @click.option("--descriptors", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Protobuf: a file of protoc --descriptor_set_out --include_imports.")
 @click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")
+@click.option("--columns", metavar="NAME,…", default="",
+              help="Fields of the value to write; a.b is field b of a, of its items or of its values. Default: all.")
+@click.option("--recursion", type=click.IntRange(0, 10), default=1, show_default=True, metavar="N",
+              help="Avro, Protobuf: levels of a type within itself that become columns; deeper ones are JSON text.")
 @click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
               help="As --framing skip=N.")
 @click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),
@@ -109,6 +114,10 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
                    "Default: column.")
 @click.option("--dead-letter", metavar="PATH",
               help="Folder for Parquet files of the bad records, each with its reason.")
+@click.option("--max-bad", metavar="SHARE|NUMBER",
+              help="Most bad records of a commit, such as 1% or 100; with more, the run fails without the commit. "
+                   "Default without --dead-letter: 1,000 bad records in a row fail, and in a job that has never had a "
+                   "good record any number.")
 @_pairs("--option", "source", help="An option of the source, such as maxOffsetsPerTrigger=1000000; may be repeated.")
 @_pairs("--conf", help="A property of Spark's configuration, such as spark.master='local[4]'; may be repeated.")
 @click.option("--metrics", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",

@@ -14,7 +14,8 @@ from enum import IntEnum
 from typing import Any
 
 from kconsumer.decoding import plan
-from kconsumer.decoding.avro_schema import AvroSchemaError, Field, Schema
+from kconsumer.decoding.avro_json import JsonOp, JsonOps
+from kconsumer.decoding.avro_schema import AvroSchemaError, Field, Schema, definition
 from kconsumer.decoding.plan import Node, Type
 
 
@@ -45,13 +46,15 @@ class Kind(IntEnum):
     DURATION = 21
     TIME = 22
     ERROR = 23
-    SKIP_VARINT = 24
-    SKIP_FIXED = 25
-    SKIP_BYTES = 26
-    SKIP_ARRAY = 27
-    SKIP_MAP = 28
-    SKIP_RECORD = 29
-    SKIP_UNION = 30
+    JSON = 24
+    SKIP_VARINT = 25
+    SKIP_FIXED = 26
+    SKIP_BYTES = 27
+    SKIP_ARRAY = 28
+    SKIP_MAP = 29
+    SKIP_RECORD = 30
+    SKIP_UNION = 31
+    SKIP_JSON = 32
 
 
 CONSTANT_PADDING = 64  # the core's AvroDecoder::kConstantPadding
@@ -119,6 +122,8 @@ def column_type(schema: Schema) -> Type:
             return plan.dictionary(schema.symbols)
         case "fixed":
             return plan.fixed(schema.size)
+        case "recursive":
+            return plan.RAW_JSON
         case "union":
             return _union_type(branches_of(schema))
     return _TYPES[schema.kind]
@@ -152,21 +157,22 @@ _READ = {
 _POWERS = {"millis": 3, "micros": 6, "nanos": 9}
 
 
-def compile_program(writer: Schema, reader: Schema, nodes: list[Node]) -> list[Op]:
-    """Return the operations that read a writer's data into the reader's columns.
+def compile_program(writer: Schema, reader: Schema, nodes: list[Node]) -> tuple[list[Op], list[JsonOp]]:
+    """Return the operations that read a writer's data into the reader's columns, and operations that write JSON.
 
     Raises:
         ResolutionError: the reader's schema cannot hold the writer's data.
     """
     compiler = _Compiler(nodes)
     compiler.add(lambda: compiler.resolve(writer, reader, 0, ""))
-    return [op for op in compiler.ops if op is not None]
+    return [op for op in compiler.ops if op is not None], compiler.json.made()
 
 
 class _Compiler:
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes
         self.ops: list[Op | None] = []
+        self.json = JsonOps()
 
     def add(self, make: Any) -> int:
         """Add an operation and return its index. Nested operations come later."""
@@ -192,6 +198,9 @@ class _Compiler:
             return self.writer_union(w, r, node, path)
         if r.kind == "union":
             return self.reader_union(w, r, node, path)
+        if r.kind == "recursive" and definition(w).kind == "record" and same_name(w, r):
+            return Op(Kind.JSON, node, number=self.json.index(w))
+        w = definition(w)
         if w.kind == r.kind == "record" and same_name(w, r):
             return self.record(w, r, node, path)
         if w.kind == r.kind == "array":
@@ -295,6 +304,8 @@ class _Compiler:
             return self.add(lambda: self.skip(schema, node))
 
         match w.kind:
+            case "recursive":
+                return Op(Kind.SKIP_JSON, node, number=self.json.index(w))
             case "record":
                 return Op(Kind.SKIP_RECORD, node, children=tuple(below(entry.schema) for entry in w.fields))
             case "union":
@@ -320,7 +331,7 @@ def candidates(w: Schema, branches: Sequence[Schema]) -> list[int]:
 
     A named type with the writer's full name is the only candidate. Otherwise aliases come before short names.
     """
-    same_kind = [i for i, branch in enumerate(branches) if branch.kind == w.kind]
+    same_kind = [i for i, branch in enumerate(branches) if definition(branch).kind == definition(w).kind]
     if not w.name:
         return [*same_kind, *(i for i in range(len(branches)) if i not in same_kind)]
     full = [i for i in same_kind if branches[i].name == w.name]

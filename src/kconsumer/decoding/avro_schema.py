@@ -13,7 +13,7 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "str
 MOST_NESTED = 64
 MOST_TYPES = 10_000  # each use of a named type counts, since each has its columns
 MOST_DIGITS = 76  # of a decimal256
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_NAME = re.compile(r"[^.\0]+(\.[^.\0]+)*")  # more than Avro's specification allows: many schemas have hyphens
 # logical type → the type that it annotates
 _LOGICAL = {
     "date": "int", "time-millis": "int", "time-micros": "long",
@@ -28,7 +28,7 @@ class AvroSchemaError(ValueError):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema of any type. `kind` is the type's name."""
+    """A schema of any type. `kind` is the type's name; "recursive": a record within itself, see `of`."""
 
     kind: str
     name: str = ""                      # full name of a record, enum or fixed
@@ -38,10 +38,11 @@ class Schema:
     scale: int = 0
     size: int = 0                       # of a fixed, in bytes
     symbols: tuple[str, ...] = ()       # of an enum
-    default: str | None = None          # of an enum
+    default: str | None = None          # of an enum; of the kind "recursive": the definition as JSON text
     fields: tuple[Field, ...] = ()      # of a record
     branches: tuple[Schema, ...] = ()   # of a union; an array or map has one
     types: int = field(default=1, compare=False)  # total number, with itself
+    of: list[Schema] = field(default_factory=list, compare=False, repr=False)  # of the kind "recursive": the record
 
     @property
     def short_name(self) -> str:
@@ -59,19 +60,26 @@ class Field:
     default: str | None = None          # as JSON text
 
 
-def read_schema(given: Any, references: Sequence[tuple[str, str]] = ()) -> Schema:
+def definition(schema: Schema) -> Schema:
+    """Return the record of the kind "recursive"; any other schema as it is."""
+    return schema.of[0] if schema.kind == "recursive" else schema
+
+
+def read_schema(given: Any, references: Sequence[tuple[str, str]] = (), recursion: int = 1) -> Schema:
     """Read a schema from JSON text, or from the result of json.loads().
 
     Args:
         given: the schema.
+        recursion: levels of a record that contains itself; deeper ones are of the kind "recursive". 0: such a record is
+            "recursive" wherever it is a field.
         references: (name, schema) of used types without a definition. Each comes after the types that it uses.
 
     Raises:
-        AvroSchemaError: the schema is invalid, recursive, or nested more than 64 deep.
+        AvroSchemaError: the schema is invalid, or nested more than 64 deep.
     """
     if isinstance(given, Schema):
         return given
-    parser = _Parser()
+    parser = _Parser(recursion)
     for name, text in references:
         made = parser.schema(_loaded(text), "", 0)
         parser.named.setdefault(name, made)
@@ -88,9 +96,13 @@ def _loaded(given: Any) -> Any:
 
 
 class _Parser:
-    def __init__(self) -> None:
+    def __init__(self, recursion: int) -> None:
+        self.recursion = recursion
         self.named: dict[str, Schema] = {}
         self.open: list[str] = []  # records whose fields are being read
+        self.given: dict[str, tuple[Mapping[str, Any], str]] = {}  # their definitions, with the namespace outside
+        self.recursive: set[str] = set()
+        self.holders: dict[str, list[Schema]] = {}  # record, once it is read
 
     def fail(self, text: str) -> NoReturn:
         inside = f"in {self.open[-1]}: " if self.open else ""
@@ -127,7 +139,10 @@ class _Parser:
             return Schema(name)
         full = name if "." in name or not space else f"{space}.{name}"
         if full in self.open:
-            raise AvroSchemaError(f"the Avro type {full} contains itself: recursive types cannot become columns")
+            self.recursive.add(full)
+            if self.open.count(full) >= self.recursion:
+                return self.within(full)
+            return self.record(full, *self.given[full], len(self.open))
         if full not in self.named and name in self.named:
             full = name
         if full not in self.named:
@@ -157,9 +172,12 @@ class _Parser:
             own = given.get("namespace", space)
             name = f"{own}.{name}" if own else name
         if name in self.named or name in self.open:
+            if self.given.get(name, (None,))[0] is given:  # again, at a deeper level of a record around it
+                return self.by_name(name, "")
             self.fail(f"{name} is defined twice")
         space = name.rpartition(".")[0]
-        aliases = tuple(a if "." in a or not space else f"{space}.{a}" for a in self.texts(given, "aliases"))
+        self.given[name] = given, space
+        aliases = self.aliases(given, space)
         if kind == "enum":
             made = self.enum(given, Schema("enum", name, aliases))
         elif kind == "fixed":
@@ -168,17 +186,32 @@ class _Parser:
                 self.fail(f"invalid size {size!r} of {name}")
             made = self.annotated(Schema("fixed", name, aliases, size=size), given)
         else:
-            self.open.append(name)
-            fields = self.member(given, "fields")
-            if not isinstance(fields, list):
-                self.fail("the fields of a record are not a list")
-            read = tuple(self.field(entry, space, depth) for entry in fields)
-            if len({entry.name for entry in read}) < len(read):
-                self.fail("two fields of a record have the same name")
-            self.open.pop()
-            made = self.counted(Schema("record", name, aliases, fields=read))
+            made = self.record(name, given, space, depth)
+            self.holders.setdefault(name, []).append(made)
+            if not self.recursion and name in self.recursive and self.open:
+                made = self.within(name)
         self.named[name] = made
         return made
+
+    def within(self, name: str) -> Schema:
+        """Return the use of a record that contains itself as a type without fields."""
+        return Schema("recursive", name, default=json.dumps(self.given[name][0], sort_keys=True),
+                      of=self.holders.setdefault(name, []))
+
+    def record(self, name: str, given: Mapping[str, Any], space: str, depth: int) -> Schema:
+        """Read the fields of a record; types that are defined in them are known from the first time."""
+        self.open.append(name)
+        fields = self.member(given, "fields")
+        if not isinstance(fields, list):
+            self.fail("the fields of a record are not a list")
+        read = tuple(self.field(entry, space, depth) for entry in fields)
+        if len({entry.name for entry in read}) < len(read):
+            self.fail("two fields of a record have the same name")
+        self.open.pop()
+        return self.counted(Schema("record", name, self.aliases(given, space), fields=read))
+
+    def aliases(self, given: Mapping[str, Any], space: str) -> tuple[str, ...]:
+        return tuple(a if "." in a or not space else f"{space}.{a}" for a in self.texts(given, "aliases"))
 
     def texts(self, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
         found = given.get(name) or []

@@ -8,9 +8,9 @@ from typing import Any
 
 from kconsumer._core.values.values import AvroProgram, DecodedValues, ValueDecoder, ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, branches_of, column_type, compile_program, lost_fields
-from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
-from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_writers
-from kconsumer.decoding.plan import flatten, in_unit
+from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, definition, read_schema
+from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_recursion, read_writers
+from kconsumer.decoding.plan import flatten, in_unit, picked
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import Learned, RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
@@ -32,23 +32,26 @@ class _Reader:
         self.learned: Learned[AvroProgram] = Learned()
 
     def program(self, writer: Schema) -> AvroProgram:
-        return AvroProgram(compile_program(writer, self.chosen, self.nodes))
+        return AvroProgram(*compile_program(writer, self.chosen, self.nodes))
 
 
-def _chosen(schema: Schema, columns: tuple[str, ...] | None) -> Schema:
+def _chosen(schema: Schema, columns: tuple[str, ...] | None, path: str = "") -> Schema:
+    """Return the schema with only the fields of these paths, in order."""
     if columns is None:
         return schema
+    schema = definition(schema)
     branches = branches_of(schema)
     if schema.kind == "union" and len(branches) == 1:
-        return replace(schema, branches=tuple(_chosen(branch, columns) if branch is branches[0] else branch
+        return replace(schema, branches=tuple(_chosen(branch, columns, path) if branch is branches[0] else branch
                                               for branch in schema.branches))
+    if schema.kind in ("array", "map") and path:
+        return replace(schema, branches=(_chosen(schema.branches[0], columns, path),))
     if schema.kind != "record":
-        raise TypeError(f"cannot choose columns of {column_type(schema)}: it is not a struct")
+        raise TypeError(f"cannot choose columns of {path.rstrip('.') or column_type(schema)}: it is not a struct")
     known = {entry.name: entry for entry in schema.fields}
-    for name in columns:
-        if name not in known:
-            raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
-    return replace(schema, fields=tuple(known[name] for name in columns))
+    return replace(schema, fields=tuple(
+        replace(known[name], schema=_chosen(known[name].schema, below, f"{path}{name}."))
+        for name, below in picked(columns, known, path).items()))
 
 
 class Avro(RegistryDecoder[_Reader]):
@@ -64,13 +67,16 @@ class Avro(RegistryDecoder[_Reader]):
             is a bad record.
         framing: "none"; "confluent": 0 and the schema id precede the value, or are in a header; "skip=n": n bytes
             precede the value. Default: "confluent" with a registry, else "none".
-        columns: names of the fields to decode; default: all.
+        columns: names of the fields to decode; default: all. ``a.b`` is field b of the record a, of the items of the
+            array a, or of the values of the map a.
         unit: "us" or "ns": columns of timestamps with a coarser unit get this one. A time that it cannot hold is an
             error of its row. Default: the units of the schema.
+        recursion: levels of a record that contains itself which become columns; deeper ones are JSON text. 0: such a
+            record is JSON wherever it is a field.
 
     Raises:
         TypeError: writers is not a dict of int, columns is not a list of names, or there is no schema.
-        ValueError: a schema is invalid or recursive, the reader's schema cannot hold a writer's data, or the framing or
+        ValueError: a schema is invalid, the reader's schema cannot hold a writer's data, or the framing or
             the unit is invalid.
     """
 
@@ -80,7 +86,7 @@ class Avro(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
-                 columns: Iterable[str] | None = None, unit: str | None = None) -> None:
+                 columns: Iterable[str] | None = None, unit: str | None = None, recursion: int = 1) -> None:
         if unit not in (None, "us", "ns"):
             raise ValueError(f"invalid unit {unit!r}: expected us or ns")
         schema, registry, framing = with_registry(schema, registry, subject, framing)
@@ -91,12 +97,13 @@ class Avro(RegistryDecoder[_Reader]):
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
             raise ValueError("cannot combine a registry with writer= or writers=: the registry has the writers' "
                              "schemas")
-        written = None if writer is None else read_schema(writer)
-        known = read_writers(writers, read_schema)
+        levels = read_recursion(recursion)
+        written = None if writer is None else read_schema(writer, recursion=levels)
+        known = read_writers(writers, lambda one: read_schema(one, recursion=levels))
         names = read_columns(columns)
-        reader = None if schema is None else _Reader(read_schema(schema), names, (kind, skip), unit)
+        reader = None if schema is None else _Reader(read_schema(schema, recursion=levels), names, (kind, skip), unit)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, writer=written,
-                         writers=known, framing=framing, columns=names, unit=unit)
+                         writers=known, framing=framing, columns=names, unit=unit, recursion=recursion)
         self._set(schema=None if reader is None else reader.schema, _framing=(kind, skip),
                   _subjects=None if registry is None else Subjects(registry, subject), _warnings=Warnings(),
                   _readers={})
@@ -131,7 +138,7 @@ class Avro(RegistryDecoder[_Reader]):
     def _newest(self, subjects: Subjects, subject: str) -> Schema:
         found = subjects.newest_of(subject)
         try:
-            return _read(found)
+            return _read(found, self.options["recursion"])
         except AvroSchemaError as error:
             raise AvroSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
@@ -148,7 +155,7 @@ class Avro(RegistryDecoder[_Reader]):
 
     def _compiled(self, reader: _Reader, reference: int | str, found: RegistrySchema) -> AvroProgram:
         try:
-            writer = _read(found)
+            writer = _read(found, self.options["recursion"])
             program = reader.program(writer)
         except ValueError as error:
             self._warnings.once(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference,
@@ -158,7 +165,7 @@ class Avro(RegistryDecoder[_Reader]):
         return program
 
 
-def _read(found: RegistrySchema) -> Schema:
+def _read(found: RegistrySchema, recursion: int) -> Schema:
     if found.type not in ("AVRO", ""):
         raise AvroSchemaError(f"its type is {found.type}, not AVRO")
-    return read_schema(found.text, found.references)
+    return read_schema(found.text, found.references, recursion)

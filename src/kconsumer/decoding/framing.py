@@ -67,6 +67,17 @@ def read_columns(columns: Any) -> tuple[str, ...] | None:
     return names
 
 
+def read_recursion(levels: Any) -> int:
+    """Return the levels of recursive types that become columns.
+
+    Raises:
+        ValueError: not a number in 0 .. 10.
+    """
+    if type(levels) is not int or not 0 <= levels <= 10:
+        raise ValueError(f"invalid recursion {levels!r}: expected a number in 0 .. 10")
+    return levels
+
+
 def read_header(value: bytes) -> int | str:
     """Return the schema reference in a header: the id, or the GUID.
 

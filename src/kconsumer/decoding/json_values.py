@@ -21,10 +21,10 @@ class _Reader:
     """A type and its columns."""
 
     def __init__(self, type: Type, columns: tuple[str, ...] | None, framing: tuple[int, int],
-                 epoch: str | None) -> None:
+                 epoch: str | None, truncate: bool) -> None:
         self.whole = type
         self.type = projected(type, columns)
-        self.core = ValueDecoder(flatten(self.type), framing, -1 if epoch is None else UNITS[epoch])
+        self.core = ValueDecoder(flatten(self.type), framing, -1 if epoch is None else UNITS[epoch], truncate)
         self.compared: set[int | str] = set()  # writers' schemas already compared with the type
 
 
@@ -48,11 +48,14 @@ class Json(RegistryDecoder[_Reader]):
             bytes precede the value. Default: "confluent" with a registry, else "none".
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
             are errors.
-        columns: names of the fields to decode; default: all.
+        columns: names of the fields to decode; default: all. ``a.b`` is field b of the object a, of the items of the
+            list a, or of the values of the map a.
         unit: "s", "ms", "us" or "ns": the unit of date-time fields of a registry's JSON Schema. Default: "us". Digits
-            that the unit cannot hold make a row bad.
+            that the unit cannot hold make a row bad, unless ``truncate`` is set.
         untyped: "object" or "json": the columns of a registry's JSON Schema for fields with ``properties`` and no
             ``type``. Default: "object", for which values of other types are errors; "json" takes any value.
+        truncate: cut off the digits of times and timestamps that the unit cannot hold, as Spark does. Default: they are
+            an error.
 
     Raises:
         TypeError, ValueError: the schema, the framing or the epoch is invalid.
@@ -64,7 +67,7 @@ class Json(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None,
-                 unit: str | None = None, untyped: str | None = None) -> None:
+                 unit: str | None = None, untyped: str | None = None, truncate: bool = False) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         if epoch is not None and (not isinstance(epoch, str) or epoch not in UNITS):
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
@@ -78,9 +81,9 @@ class Json(RegistryDecoder[_Reader]):
             raise ValueError("untyped= needs a registry: in a schema, declare the type of each field")
         names = read_columns(columns)
         kind = read_framing(framing)
-        reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)
+        reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch, truncate)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
-                         epoch=epoch, columns=names, unit=unit, untyped=untyped)
+                         epoch=epoch, columns=names, unit=unit, untyped=untyped, truncate=truncate)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
                   _warnings=Warnings(), _readers={} if reader is None else {"": reader},
                   _whole=None if reader is None else reader.whole)
@@ -118,7 +121,8 @@ class Json(RegistryDecoder[_Reader]):
         return self._whole
 
     def _new_reader(self, schema: Type) -> _Reader:
-        return _Reader(schema, self.options["columns"], self._framing, self.options["epoch"])
+        return _Reader(schema, self.options["columns"], self._framing, self.options["epoch"],
+                       self.options["truncate"])
 
     def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         if self._subjects is not None and self._framing[0] == CONFLUENT:

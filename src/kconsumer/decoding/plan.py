@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -443,10 +443,33 @@ def flatten(root: Type) -> list[Node]:
     return nodes
 
 
-def projected(root: Type, columns: tuple[str, ...] | None) -> Type:
+def picked(columns: tuple[str, ...], names: Iterable[str], path: str = "") -> dict[str, tuple[str, ...] | None]:
+    """Return the fields that paths such as ``a.b`` choose, in order: name → the paths below it, or None for all of it.
+
+    A field's own name may have dots.
+
+    Raises:
+        ValueError: there is no such field.
+    """
+    known = list(names)
+    found: dict[str, tuple[str, ...] | None] = {}
+    for column in columns:
+        if column in known:
+            found[column] = None
+            continue
+        name = max((name for name in known if column.startswith(f"{name}.")), key=len, default=None)
+        if name is None:
+            raise ValueError(f"no field {path + column!r}: the schema has {', '.join(path + name for name in known)}")
+        below = found.get(name, ())
+        found[name] = None if below is None else (*below, column[len(name) + 1:])
+    return found
+
+
+def projected(root: Type, columns: tuple[str, ...] | None, path: str = "") -> Type:
     """Return the struct with only these fields, in order.
 
-    All fields if `columns` is None.
+    All fields if `columns` is None. A path such as ``a.b`` chooses a field of a nested struct, also of the structs in a
+    list or in the values of a map.
 
     Raises:
         TypeError: the type is not a struct.
@@ -454,10 +477,18 @@ def projected(root: Type, columns: tuple[str, ...] | None) -> Type:
     """
     if columns is None:
         return root
+    if root.type is ValueType.LIST and path:
+        return replace(root, children=(_within(root.children[0], columns, path),))
+    if root.type is ValueType.MAP and path:
+        entries = root.children[0]
+        key, value = entries.type.children
+        return replace(root, children=(replace(entries, type=struct((key, _within(value, columns, path)))),))
     if root.type is not ValueType.STRUCT:
-        raise TypeError(f"cannot choose columns of {root}: it is not a struct")
+        raise TypeError(f"cannot choose columns of {path.rstrip('.') or root}: it is not a struct")
     known = {entry.name: entry for entry in root.children}
-    for name in columns:
-        if name not in known:
-            raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
-    return struct(tuple(known[name] for name in columns))
+    return struct(tuple(_within(known[name], below, f"{path}{name}.")
+                        for name, below in picked(columns, known, path).items()))
+
+
+def _within(entry: Field, columns: tuple[str, ...] | None, path: str) -> Field:
+    return replace(entry, type=projected(entry.type, columns, path))

@@ -8,6 +8,7 @@ from enum import IntEnum
 from kconsumer.decoding import plan
 from kconsumer.decoding import proto_schema as proto
 from kconsumer.decoding.plan import Node, Type
+from kconsumer.decoding.proto_json import ALWAYS, JsonMessage, JsonMessages
 from kconsumer.decoding.proto_schema import Message, ProtoField, ProtoSchema, ProtoSchemaError
 
 
@@ -30,7 +31,8 @@ class Kind(IntEnum):
     TIMESTAMP = 13
     DURATION = 14
     WRAPPER = 15
-    SKIP = 16
+    JSON = 16
+    SKIP = 17
 
 
 class Absent(IntEnum):
@@ -42,6 +44,7 @@ class Absent(IntEnum):
     MESSAGE = 3
 
 
+_MOST_FIELDS = plan.MOST_NODES
 _MOST_COMPARED = 500  # messages; a comparison nests as deep
 
 
@@ -81,6 +84,7 @@ class Options:
     enums: str = "dictionary"  # or "int"
     unit: str = "ns"           # of Timestamp and Duration
     truncate: bool = False     # digits that the unit cannot hold; else they are an error
+    recursion: int = 1         # levels of a recursive message that become columns; deeper ones become JSON
 
 
 # ---- columns
@@ -104,21 +108,18 @@ def row_type(schema: ProtoSchema, options: Options, columns: tuple[str, ...] | N
     """Return the struct of a row.
 
     Raises:
-        ProtoSchemaError: a message contains itself, or there are too many columns.
+        ProtoSchemaError: a type is missing, or there are too many columns.
         ValueError: the message does not have a field in `columns`.
     """
     return _Columns(schema, options).struct(schema.root, columns)
 
 
-def chosen(message: Message, columns: tuple[str, ...] | None) -> list[ProtoField]:
-    """Return the named fields, in order; all if `columns` is None."""
+def chosen(message: Message, columns: tuple[str, ...] | None) -> list[tuple[ProtoField, tuple[str, ...] | None]]:
+    """Return the fields of the paths, in order, each with the paths below it; all if `columns` is None."""
     if columns is None:
-        return list(message.fields)
+        return [(entry, None) for entry in message.fields]
     known = {entry.name: entry for entry in message.fields}
-    for name in columns:
-        if name not in known:
-            raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
-    return [known[name] for name in columns]
+    return [(known[name], below) for name, below in plan.picked(columns, known).items()]
 
 
 def is_nullable(entry: ProtoField) -> bool:
@@ -131,38 +132,72 @@ class _Columns:
         self.schema = schema
         self.options = options
         self.open: list[str] = []
+        self.cut: set[str] = set()  # open messages that became JSON below
         self.made: dict[str, Type] = {}
+        self.fields = 0
 
     def struct(self, message: Message, columns: tuple[str, ...] | None = None) -> Type:
-        if message.name in self.open:
-            cycle = " → ".join([*self.open[self.open.index(message.name):], message.name])
-            raise ProtoSchemaError(f"cannot decode {self.schema.name} into columns: {cycle} contains itself, and Arrow "
-                                   "has no recursive types; choose columns that do not lead there")
         if len(self.open) > plan.MOST_NESTED:
             raise ProtoSchemaError(f"the schema is nested more than {plan.MOST_NESTED} deep")
-        made = self.made.get(message.name)
+        made = None if columns is not None else self.made.get(message.name)
         if made is None:
+            before, self.cut = self.cut, set()
             self.open.append(message.name)
-            made = plan.struct(tuple(self.column(entry) for entry in chosen(message, columns)))
+            made = plan.struct(tuple(self.column(entry, below) for entry, below in chosen(message, columns)))
             self.open.pop()
-            if columns is None:
+            inner = self.cut - {message.name}
+            self.cut = before | inner
+            if columns is None and not inner and message.name not in self.open:
                 self.made[message.name] = made
         return made
 
-    def column(self, entry: ProtoField) -> plan.Field:
+    def is_json(self, name: str) -> bool:
+        """Return whether a message below the open ones becomes JSON."""
+        levels = self.options.recursion
+        if not levels:
+            return name in ALWAYS or self.leads_back(name)
+        if name not in ALWAYS and self.open.count(name) < levels:
+            return False
+        self.cut.add(name)
+        return True
+
+    def leads_back(self, name: str) -> bool:
+        """Return whether a message contains itself."""
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            found = self.schema.find(waiting.pop())
+            below = [] if found is None else [entry.type_name for entry in found.fields if entry.type_name]
+            if name in below:
+                return True
+            waiting += [one for one in dict.fromkeys(below) if one not in seen]
+            seen.update(below)
+        return False
+
+    def column(self, entry: ProtoField, columns: tuple[str, ...] | None = None) -> plan.Field:
+        self.fields += 1
+        if self.fields > _MOST_FIELDS:
+            raise ProtoSchemaError(f"{self.schema.name} needs more than {_MOST_FIELDS} columns: choose columns, or set "
+                                   "recursion to 0, by which messages that contain themselves become JSON")
         if entry.type in (proto.MESSAGE, proto.GROUP):
             message = self.schema.message(entry.type_name)
             if message.is_map_entry:
                 if not entry.repeated:
                     raise ProtoSchemaError(f"{entry.name}: a map must be repeated")
                 key, value = message.fields
+                of = self.type(value, columns)
                 return plan.Field(entry.name, plan.map_entries(
-                    plan.Field("key", self.type(key), False), plan.Field("value", self.type(value), False)), False)
+                    plan.Field("key", self.type(key), False),
+                    # An absent value is an empty message, which is not a text.
+                    plan.Field("value", of, of is plan.RAW_JSON)), False)
         if entry.repeated:
-            return plan.Field(entry.name, plan.list_of(plan.Field("item", self.type(entry), False)), False)
-        return plan.Field(entry.name, self.type(entry), is_nullable(entry))
+            return plan.Field(entry.name, plan.list_of(plan.Field("item", self.type(entry, columns), False)), False)
+        return plan.Field(entry.name, self.type(entry, columns), is_nullable(entry))
 
-    def type(self, entry: ProtoField) -> Type:
+    def type(self, entry: ProtoField, columns: tuple[str, ...] | None = None) -> Type:
+        if columns is not None and (entry.type not in (proto.MESSAGE, proto.GROUP) or
+                                    entry.type_name in (TIMESTAMP, DURATION, *_WRAPPED)):
+            raise TypeError(f"cannot choose columns of {entry.name}: it is not a message with columns")
         if entry.type == proto.ENUM:
             enum = self.schema.enum(entry.type_name)
             return plan.INT32 if self.options.enums == "int" else plan.dictionary(symbols_of(enum))
@@ -174,7 +209,10 @@ class _Columns:
             return plan.duration(self.options.unit)
         if entry.type_name in _WRAPPED:
             return _TYPES[_WRAPPED[entry.type_name]]
-        return self.struct(self.schema.message(entry.type_name))
+        message = self.schema.message(entry.type_name)
+        if columns is None and self.is_json(message.name):
+            return plan.RAW_JSON
+        return self.struct(message, columns)
 
 
 def symbols_of(enum: proto.EnumType) -> tuple[str, ...]:
@@ -202,8 +240,9 @@ _INTEGERS = frozenset({proto.INT32, proto.UINT32, proto.INT64, proto.UINT64, pro
 _TEXTS = frozenset({proto.STRING, proto.BYTES})
 
 
-def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> list[MessageOps]:
-    """Compile the core's operations for a writer's messages.
+def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node],
+                    options: Options) -> tuple[list[MessageOps], list[JsonMessage]]:
+    """Compile the core's operations for a writer's messages, and its messages that become JSON.
 
     The reader's fields have the same numbers.
 
@@ -212,7 +251,7 @@ def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node],
     """
     compiler = _Compiler(writer, reader, nodes, options)
     compiler.message(writer.root, reader.root, 0, "", is_row=True)
-    return [ops for ops in compiler.messages if ops is not None]
+    return [ops for ops in compiler.messages if ops is not None], compiler.json.made()
 
 
 def lost_fields(writer: ProtoSchema, reader: ProtoSchema) -> list[str]:
@@ -248,6 +287,7 @@ class _Compiler:
         self.nodes = nodes
         self.options = options
         self.messages: list[MessageOps | None] = []
+        self.json = JsonMessages(writer)
 
     def message(self, w: Message, r: Message, node: int, path: str, is_row: bool = False) -> int:
         """Return the index of a message's first operation. Nested messages come later."""
@@ -320,6 +360,8 @@ class _Compiler:
 
     def below(self, w: ProtoField, r: ProtoField, base: FieldOp, path: str) -> FieldOp:
         written, wanted = self.writer.message(w.type_name), self.reader.message(r.type_name)
+        if self.nodes[base.column].type == plan.ValueType.RAW_JSON:
+            return replace(base, kind=Kind.JSON, message=self.json.index(written.name))
         special = {r.type_name, w.type_name} & {TIMESTAMP, DURATION, *_WRAPPED}
         if written.is_map_entry != wanted.is_map_entry or (special and r.type_name != w.type_name):
             raise self.mismatch(w, r, path)

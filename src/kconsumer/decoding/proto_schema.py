@@ -239,7 +239,7 @@ class _Raw:
         value = self.fields.get(field, [default])[-1]
         if not isinstance(value, int):
             raise ProtoSchemaError("invalid FileDescriptorSet: a field of another type")
-        return value - (1 << 64) if value >> 63 else value
+        return value - (1 << 64) if value >= 1 << 63 else value
 
     def all(self, field: int) -> list[bytes]:
         values = self.fields.get(field, [])

@@ -13,9 +13,10 @@ from kconsumer.decoding.framing import (
     read_columns,
     read_framing,
     read_header,
+    read_recursion,
     read_writers,
 )
-from kconsumer.decoding.plan import UNITS, flatten
+from kconsumer.decoding.plan import UNITS, flatten, projected
 from kconsumer.decoding.proto_known import known_files
 from kconsumer.decoding.proto_program import Options, compile_program, lost_fields, row_type
 from kconsumer.decoding.proto_schema import (
@@ -60,7 +61,8 @@ class _Reader:
         if program is None:
             if len(self._made) >= _MOST_MADE:
                 self._made.clear()
-            program = self._made[writer] = ProtoProgram(compile_program(writer, self.schema, self.nodes, self._options))
+            compiled = compile_program(writer, self.schema, self.nodes, self._options)
+            program = self._made[writer] = ProtoProgram(*compiled)
         return root.indexes, program
 
 
@@ -74,7 +76,8 @@ class Protobuf(RegistryDecoder[_Reader]):
         message: the message's full name; of a FileDescriptorSet by default the first message of its last file.
         registry: SchemaRegistry with the writers' schemas.
         subject: the subject of the newest schema; default: ``<topic>-value``, for keys ``<topic>-key``.
-        columns: names of the fields to decode, in their order; default: all.
+        columns: names of the fields to decode, in their order; default: all. ``a.b`` is field b of the message a, of
+            the items of the list a, or of the values of the map a.
         writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``. A schema has one of
             the forms of `schema`, for the message of the same name, or is a tuple of it and the message's name. Fields
             are matched by number. A row with another id, or of another message of the file, is an error. Default: rows
@@ -84,11 +87,13 @@ class Protobuf(RegistryDecoder[_Reader]):
         enums: "dictionary": the names of the values; "int": their numbers.
         unit: "s", "ms", "us" or "ns", the unit of Timestamp and Duration columns.
         truncate: cut off the digits of a Timestamp or Duration that the unit cannot hold. Default: they are an error.
+        recursion: levels of a message that contains itself which become columns; deeper ones are JSON text. 0: such a
+            message is JSON wherever it is a field. google.protobuf.Struct, Value and ListValue always are.
 
     Raises:
         TypeError: a schema has another type.
         ImportError: a schema is text, and grpcio-tools is not installed.
-        ValueError: a schema is invalid, a message contains itself, a field cannot hold a writer's data, or an option is
+        ValueError: a schema is invalid, a field cannot hold a writer's data, or an option is
             invalid.
     """
 
@@ -102,7 +107,7 @@ class Protobuf(RegistryDecoder[_Reader]):
     def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
                  subject: str | None = None, columns: Iterable[str] | None = None,
                  writers: Mapping[int, Any] | None = None, framing: str | None = None, enums: str = "dictionary",
-                 unit: str = "ns", truncate: bool = False) -> None:
+                 unit: str = "ns", truncate: bool = False, recursion: int = 1) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
@@ -116,11 +121,11 @@ class Protobuf(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
         names = read_columns(columns)
         known = read_writers(writers, lambda one: _writer(one, given or read_schema(one)))
-        options = Options(enums, unit, truncate)
+        options = Options(enums, unit, truncate, read_recursion(recursion))
         reader = None if given is None else _Reader(given, names, options, (kind, skip))
         super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
                          registry=registry, subject=subject, columns=names, writers=known, framing=framing, enums=enums,
-                         unit=unit, truncate=truncate)
+                         unit=unit, truncate=truncate, recursion=recursion)
         self._set(schema=given, _framing=(kind, skip), _options=options, _readers={}, _warnings=Warnings(),
                   _subjects=None if registry is None else Subjects(registry, subject, "serialized"))
         if reader is not None:
@@ -142,10 +147,7 @@ class Protobuf(RegistryDecoder[_Reader]):
 
     def _select(self, columns: tuple[str, ...]) -> Protobuf:
         if self.type is not None:
-            known = [entry.name for entry in self.type.children]
-            for name in columns:
-                if name not in known:
-                    raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
+            projected(self.type, columns)  # raises where the columns of this decoder do not have a field
         return super()._select(columns)
 
     def _given(self) -> Any:

@@ -81,7 +81,19 @@ class RegistryDecoder(Decoder, Generic[R]):
             return self
         return self._remade(self._newest(self._subjects, self._subjects.name(topic, key)), **self.when_resolved)
 
+    def newest(self, topic: str | None = None, *, key: bool = False) -> RegistrySchema | None:
+        """Return the newest schema of the subject, as the registry had it at the first use; None without a registry.
+
+        Raises:
+            RegistryError: the schema cannot be fetched.
+        """
+        return None if self._subjects is None else self._subjects.newest_of(self._subjects.name(topic, key))
+
     def _select(self: D, columns: tuple[str, ...]) -> D:
+        own = self.options["columns"]
+        if own is not None:  # a struct of which only some fields are columns
+            columns = tuple(path for name in columns for path in (
+                [name] if name in own else [path for path in own if path.startswith(f"{name}.")] or [name]))
         return self._remade(self._given(), columns=columns)
 
     def _remade(self: D, schema: Any, **changed: Any) -> D:

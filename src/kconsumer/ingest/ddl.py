@@ -20,6 +20,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "real": pa.float32(), "double": pa.float64(), "string": pa.string(), "varchar": pa.string(), "char": pa.string(),
     "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ltz": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"),
+    **({"json": pa.json_()} if hasattr(pa, "json_") else {}),  # not a type of Spark: a field's own text
 }
 _DECIMALS: Final = ("decimal", "dec", "numeric")
 _TOKEN: Final = re.compile(  # a quoted name, a text in either quotes, a word, a mark

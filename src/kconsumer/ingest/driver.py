@@ -24,6 +24,7 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from kconsumer.decoding.field_watch import FieldsSeen
+from kconsumer.ingest.bad_limit import BadRecords
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
@@ -110,6 +111,7 @@ class Driver:
         take_over: where a new job begins; None: where the options of the topics say.
         renew: returns an output with a newer schema of the values; None: the schema is still the newest one.
         quiet: compacts the table between triggers, if there is no lag; None: nothing does.
+        bad_records: checks them before a commit; None: any number is committed.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class Driver:
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
         take_over: Inheritance | None = None, renew: Callable[[], Output | None] = lambda: None,
-        quiet: Quiet | None = None,
+        quiet: Quiet | None = None, bad_records: BadRecords | None = None,
     ) -> None:
         self.state = State.OPEN
         self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
@@ -133,6 +135,8 @@ class Driver:
         self._output = output
         self._renew = renew
         self._quiet = quiet
+        self._bad_records = bad_records
+        self._proven = False  # a record of the job could be decoded
         self._interval = interval
         self._eager = eager
         self._staged = staged
@@ -203,7 +207,7 @@ class Driver:
         self._cluster = self._topics.cluster_id()
         self._check_cluster(f"{self._table.name} has the offsets of job {self._name!r}", found.cluster)
         self._check_topics(found.progress)
-        self._progress, self._number = found.progress, found.number
+        self._progress, self._number, self._proven = found.progress, found.number, found.proven
         self._fields = FieldsSeen() if found.is_new else None  # later runs may have few records
         if not found.is_new:
             self._take_over = None  # an earlier run took it over
@@ -260,6 +264,9 @@ class Driver:
                 at for place, at in end.offsets.items() if place not in self._progress.offsets)
 
     def _claim(self) -> State:
+        if self._bad_records is not None and not self._proven:  # before there is a table with a wrong schema
+            ranges = [found for task in self._planned().tasks for found in task.ranges]
+            self._bad_records.try_first(self._read, self._output, ranges)
         schema = self._output.schema()
         table = self._table.prepare(schema, [column.name for column in self._output.partitions])
         self._fit(self._placed(self._output.fitted(table)), missing(table, schema))
@@ -303,6 +310,9 @@ class Driver:
         if self._take_newer_schema():
             self._results = ()
             return State.PLAN
+        if self._bad_records is not None:
+            self._bad_records.check(self._results, self._proven)
+        self._proven = self._proven or any(result.good for result in self._results)
         return State.COMMIT
 
     def _check_complete(self, plan: Plan, results: Sequence[TaskResult]) -> None:
@@ -323,7 +333,7 @@ class Driver:
     def _commit(self) -> State:
         plan = self._planned()
         commit = Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
-                        tuple(entry for result in self._results for entry in result.dead_letters))
+                        tuple(entry for result in self._results for entry in result.dead_letters), self._proven)
         self._check_files(commit)
         self._table.commit(commit)
         if self._quiet is not None:

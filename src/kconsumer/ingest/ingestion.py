@@ -124,7 +124,7 @@ def driver_of(
     return Driver(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
         read=read, output=options.output(""), interval=options.interval(),
-        eager=options.is_eager(), staged=options.format == "parquet",
+        eager=options.is_eager(), bad_records=options.bad_record_check(), staged=options.format == "parquet",
         on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options),
         quiet=None if options.compact_after is None else Quiet(table, options.target_file_bytes, options.compact_after))
 
@@ -143,10 +143,14 @@ class _Renewal:
         return newer.output("")
 
 
-def table_of(options: IngestOptions) -> Table:
-    """Return the table of the options."""
+def table_of(options: IngestOptions, reads_only: bool = False) -> Table:
+    """Return the table of the options.
+
+    Args:
+        reads_only: open() changes nothing.
+    """
     if options.format == "parquet":
-        return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
+        return ParquetTable(options.target(), options.job, options.letters(), options.evolve, reads_only)
     if options.format == "delta":
         return DeltaTable(options.target(), options.job, options.letters(), options.evolve, options.codec)
     return IcebergTable(

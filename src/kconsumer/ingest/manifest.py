@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kconsumer.ranges.offsets import OffsetRange, Progress
 
@@ -41,6 +41,9 @@ class TaskResult:
     watched: int = 0  #: decoded records, if fields without values are noted
     without: tuple[str, ...] = ()  #: fields that none of them has a value for
     first_bad: str | None = None  #: place and reason of the first record that could not be decoded
+    good: int = 0  #: records that could be decoded; tombstones are neither good nor bad
+    bad_in_a_row: int = 0  #: most bad records without a good one in between
+    unreadable: str | None = None  #: place of the first record whose writer's schema does not fit the columns
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,17 @@ class JobState:
     run: int = 0  #: the run that claimed it last
     progress: Progress = field(default_factory=Progress)
     cluster: str | None = None
+    proven: bool = False  #: a committed record of the job could be decoded, or the job is older than this flag
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in tables' logs."""
+        return {"number": self.number, "run": self.run, "cluster": self.cluster, "offsets": self.progress.to_json(),
+                **proven_json(self.proven)}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> JobState:
+        return cls(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"],
+                   found.get("proven", True))
 
     @property
     def is_new(self) -> bool:
@@ -64,6 +78,12 @@ class Commit:
     progress: Progress  #: the next offsets
     files: tuple[FileEntry, ...] = ()
     dead_letters: tuple[FileEntry, ...] = ()
+    proven: bool = True  #: see JobState
+
+
+def proven_json(proven: bool) -> dict[str, bool]:
+    """Return the part of a state's JSON that says whether it is proven: none if it is, as in older tables."""
+    return {} if proven else {"proven": False}
 
 
 def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:

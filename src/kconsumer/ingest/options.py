@@ -10,29 +10,36 @@ import copy
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Final
+from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
+from kconsumer.decoding import Avro, Decoder, Json, Protobuf, RegistryError, SchemaRegistry
+from kconsumer.decoding.registry_decoder import RegistryDecoder
 from kconsumer.errors import KafkaException
+from kconsumer.ingest.bad_limit import BadLimit, BadRecords
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.option_types import checked
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.table_types import FORMATS
 from kconsumer.ingest.tables.small_files import STEP_FILES
 from kconsumer.ingest.takeover import TakeOver
 from kconsumer.ranges.option_values import check_letters, trigger_s
 from kconsumer.ranges.options import ReadOptions
 
 VALUES: Final = ("raw", "json", "avro", "protobuf")
-FORMATS: Final = ("parquet", "delta", "iceberg")
 EVOLVE: Final = ("add", "fail", "ignore")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")
 _CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+_SCHEMAS: Final = {  # of each kind of values: what to give, for messages
+    "json": "a schema, such as 'carrier STRING, distance INT' (--schema)", "avro": "a schema (--schema)",
+    "protobuf": "the descriptors of its messages, the output of protoc --descriptor_set_out (--descriptors FILE)",
+}
 _CONTINUOUS: Final = "continuous="
 _JOB: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _OURS: Final = ("subscribe", "subscribepattern", "assign", "startingoffsets", "columns", "includeheaders",
@@ -62,13 +69,17 @@ class IngestOptions:
     kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
     source: Mapping[str, str] = field(default_factory=dict)  #: more options of reading, such as maxOffsetsPerTrigger
     value: str = "raw"  #: one of VALUES
-    schema: str | None = None  #: json: Spark's schema as DDL or JSON; avro: the Avro schema
+    schema: str | None = None  #: json: Spark's schema as DDL or JSON; avro: the Avro schema; protobuf: the .proto file
     framing: str | None = None  #: bytes before a value: none, confluent, skip=n; None: confluent with a registry
     registry: Mapping[str, str] = field(default_factory=dict)  #: properties of a schema registry's client, such as url
     descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
     message: str | None = None  #: protobuf: the full name of the message
+    columns: tuple[str, ...] = ()  #: fields of the value to write, such as a or a.b; (): all
+    recursion: int = 1  #: avro, protobuf: levels of a type within itself that become columns; deeper ones are JSON text
     bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | os.PathLike[str] | None = None  #: the folder for bad_records="dead-letter"
+    #: most bad records of a commit: a share such as "1%", or a number; None: fewer than 1,000 in a row
+    max_bad: str | None = None
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
     flatten: bool = True  #: True: the value's fields are columns; False: the struct `value` is a column
     partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column; iceberg: a transform
@@ -82,7 +93,7 @@ class IngestOptions:
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
     commit_group: str | None = None  #: consumer group to which the progress is committed
 
-    _newest: str | None = field(default=None, init=False, repr=False, compare=False)
+    _decoder: RegistryDecoder[Any] | None = field(default=None, init=False, repr=False, compare=False)
     _folders: Mapping[str, Storage] = field(default_factory=dict, init=False, repr=False, compare=False)  # by option
 
     def __post_init__(self) -> None:
@@ -124,27 +135,24 @@ class IngestOptions:
         self.output("").schema()
 
     def _check_values(self) -> None:
-        if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records):
-            raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry and the "
-                                      "handling of bad records")
-        if self.value == "json" and self.schema is None:
-            raise configuration_error("value json needs a schema, such as 'carrier STRING, distance INT': set schema "
-                                      "(--schema)")
-        if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
-            raise configuration_error("value avro needs a schema, or a registry and exactly one topic: set schema "
-                                      "(--schema) or registry (--schema-registry)")
-        if self.value == "protobuf" and self.descriptors is None:
-            raise configuration_error("value protobuf needs the descriptors of its messages: set descriptors "
-                                      "(--descriptors FILE), the output of protoc --descriptor_set_out")
+        if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records or self.columns):
+            raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry, the "
+                                      "columns and the handling of bad records")
+        if self.value != "raw" and self.schema is None and self.descriptors is None and (
+                not self.registry or len(self.topics) != 1):
+            raise configuration_error(f"value {self.value} needs {_SCHEMAS[self.value]}, or a registry "
+                                      "(--schema-registry) and exactly one topic")
         if self.value != "protobuf" and (self.descriptors is not None or self.message):
             raise configuration_error(f"value {self.value} has no descriptors and no message: remove descriptors "
                                       "(--descriptors) and message (--message), or set value protobuf (--value)")
-        if self.value == "protobuf" and (self.schema or self.registry):
-            raise configuration_error("value protobuf uses its descriptors: remove the schema and the registry")
+        if self.descriptors is not None and self.schema is not None:
+            raise configuration_error("descriptors (--descriptors) and schema (--schema) contradict each other: set "
+                                      "only one")
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
         check_letters(self.bad_records, self.dead_letters)
+        self.bad_record_check()
 
     def _check_compaction(self) -> None:
         if self.compact_after is None:
@@ -173,37 +181,48 @@ class IngestOptions:
         """Return whether a trigger begins before its time once there is enough for files of the target size."""
         return self.trigger.startswith(_CONTINUOUS)
 
+    @property
+    def _follows_registry(self) -> bool:
+        """Whether the columns follow the newest schema of the registry."""
+        return bool(self.registry) and self.schema is None and self.descriptors is None
+
     def decoder(self) -> Decoder | None:
-        """Return the decoder of values."""
-        if self.value == "raw":
-            return None
-        try:
-            if self.value == "protobuf":
-                return Protobuf(self.descriptors, self.message, framing=self.framing or "none", unit="us",
-                                truncate=True)
-            registry = SchemaRegistry(dict(self.registry)) if self.registry else None
+        """Return the decoder of values, with the newest schema of the registry at the first call if none is given.
+
+        Raises:
+            ConfigurationError: the schema is invalid.
+            IngestError: the registry does not answer.
+        """
+        if self.value != "raw" and self._decoder is None:
+            object.__setattr__(self, "_decoder", self._resolved(self._new_decoder()))
+        return self._decoder
+
+    def _new_decoder(self) -> RegistryDecoder[Any]:
+        registry = SchemaRegistry(dict(self.registry)) if self.registry else None
+        shared: dict[str, Any] = {"framing": self.framing, "registry": registry, "columns": self.columns or None}
+        with self._decoding():
             if self.value == "json":
-                return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)
-            return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry, unit="us")
-        except (ValueError, TypeError) as error:
+                return Json(None if self.schema is None else parse_schema(self.schema), truncate=True, **shared)
+            shared["recursion"] = self.recursion
+            if self.value == "protobuf":
+                return Protobuf(self.descriptors or self.schema, self.message, unit="us", truncate=True, **shared)
+            return Avro(None if self.schema is None else json.loads(self.schema), unit="us", **shared)
+
+    def _resolved(self, decoder: RegistryDecoder[Any]) -> RegistryDecoder[Any]:
+        if not self._follows_registry:
+            return decoder
+        with self._decoding():
+            return decoder.resolved(self.topics[0])
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        try:
+            yield
+        except RegistryError as error:
+            raise IngestError(str(error)) from error
+        except (ValueError, TypeError, ImportError) as error:
             cause = error.args[0].str() if isinstance(error, KafkaException) else error
             raise configuration_error(f"cannot decode {self.value} values with this schema: {cause}") from error
-
-    def _avro_schema(self, registry: SchemaRegistry | None) -> str:
-        """Return the reader's schema: the given one, or the newest one in the registry at the start of this run."""
-        if self.schema is not None or registry is None:
-            return self.schema or ""
-        if self._newest is None:
-            object.__setattr__(self, "_newest", self._ask_newest(registry))
-        return self._newest or ""
-
-    def _ask_newest(self, registry: SchemaRegistry) -> str:
-        subject = f"{self.topics[0]}-value"
-        try:
-            return str(registry.client.get_latest_version(subject).schema.schema_str)
-        except Exception as error:  # of the client that the user chose
-            raise IngestError(f"cannot fetch the newest schema of subject {subject} from the schema registry: "
-                              f"{error}") from error
 
     def renewed(self) -> IngestOptions | None:
         """Ask the registry for the newest schema; None if it is the one of these options.
@@ -211,14 +230,23 @@ class IngestOptions:
         Raises:
             IngestError: the registry does not answer.
         """
-        if self._newest is None or not self.registry:
+        if not self._follows_registry or self._decoder is None:
             return None
-        newest = self._ask_newest(SchemaRegistry(dict(self.registry)))
-        if newest == self._newest:
-            return None
+        fresh = self._new_decoder()
+        with self._decoding():
+            if fresh.newest(self.topics[0]) == self._decoder.newest(self.topics[0]):
+                return None
         found = copy.copy(self)
-        object.__setattr__(found, "_newest", newest)
+        object.__setattr__(found, "_decoder", self._resolved(fresh))
         return found
+
+    def bad_record_check(self) -> BadRecords | None:
+        """Return the check of bad records before a commit; None: any number is committed, or none."""
+        if self.max_bad is not None:
+            if self.value == "raw" or self.bad_records == "fail":
+                raise configuration_error("max_bad (--max-bad) needs bad_records column or dead-letter: remove it")
+            return BadRecords(BadLimit.parse(self.max_bad))
+        return BadRecords(BadLimit()) if self.value != "raw" and self.bad_records in (None, "column") else None
 
     def read_options(self) -> ReadOptions:
         """Return the options of reading topics."""

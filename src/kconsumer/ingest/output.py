@@ -16,8 +16,9 @@ import pyarrow as pa
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Decoder
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.schemas import BAD_RECORD, METADATA, storable, stored_type, substituted
+from kconsumer.ingest.schemas import BAD_RECORD, METADATA
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.table_types import table_type
 from kconsumer.ingest.transforms import Transform, parse_call
 
 BAD_COLUMN: Final = "bad_record"
@@ -126,8 +127,10 @@ class Output:
         names = [field.name.lower() for field in fields]
         for number, name in enumerate(names):
             if name in names[:number]:
-                raise configuration_error(f"two columns have the name {name!r}: rename Kafka's column, such as "
-                                          f"metadata {name}=kafka_{name}, or do not flatten the value")
+                remedy = "set bad_records (--bad-records) to dead-letter or fail" if name == BAD_COLUMN else \
+                    f"rename Kafka's column, such as metadata {name}=kafka_{name}"
+                raise configuration_error(f"two columns have the name {name!r}: {remedy}, or do not flatten the value "
+                                          "(--nested)")
         sources = {field.name: field for field in fields}
         for column in self.partitions:
             if column.function is not None:
@@ -146,7 +149,6 @@ class Output:
             raise configuration_error(f"cannot partition by all columns ({', '.join(known)}): files do not repeat the "
                                       "columns of their partition, and would have none; leave one out")
         added = {column.name for column in self.partitions if column.function is not None}
-        fields = [pa.field(field.name, substituted(field.type, self.format)) for field in fields]
         unwanted = {*self.left_out, *(added if self.hidden_partitions and not with_partitions else ())}
         types = dict(self.types)
         return pa.schema([field.with_type(types.get(field.name, field.type)) for field in fields
@@ -165,12 +167,13 @@ class Output:
     def _value_fields(self) -> list[pa.Field]:
         if self.decoder is None:
             return [pa.field("value", pa.binary())]
-        found = storable("", stored_type(pa.array(self.decoder.decode([])).type))
-        if found is None:
+        found = pa.array(self.decoder.decode([])).type
+        stored = table_type("", found, self.format)
+        if stored is None:
             raise configuration_error("cannot store the value: its schema has no fields")
         if not self.flatten or not pa.types.is_struct(found):
-            return [pa.field("value", found)]
-        return [pa.field(found.field(n).name, found.field(n).type) for n in range(found.num_fields)]
+            return [pa.field("value", stored)]
+        return [stored.field(n) for n in range(stored.num_fields)]
 
     def _partition_field(self, column: PartitionColumn, known: dict[str, Any], taken: Sequence[str]) -> pa.Field:
         """Return the field of an added partition column.

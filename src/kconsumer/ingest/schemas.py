@@ -1,6 +1,6 @@
 """Schemas of tables: the types of columns in files, and changes of a table's schema.
 
-Owns: stored_type, substituted, widened, conformed, record_times, the column of bad records, the text form of a schema.
+Owns: stored_type, widened, conformed, record_times, the column of bad records, the text form of a schema.
 Threads: any. Never: reads a table.
 """
 
@@ -14,22 +14,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kconsumer.config.values import configuration_error
 from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.evolution import Outcome, exactly, outcome
 
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 # Columns of the records themselves, with their types in a table.
 METADATA: Final[dict[str, pa.DataType]] = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
-}
-_UNSIGNED: Final = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-# Format → types that it does not have → the type that stores their values without loss.
-_SUBSTITUTES: Final[dict[str, dict[pa.DataType, pa.DataType]]] = {
-    "delta": {pa.uint8(): pa.int16(), **_UNSIGNED},
-    "iceberg": {**dict.fromkeys((pa.int8(), pa.int16(), pa.uint8()), pa.int32()), **_UNSIGNED,
-                **dict.fromkeys((pa.time32("s"), pa.time32("ms")), pa.time64("us"))},
 }
 _MOST_MS: Final = (2 ** 63 - 1) // 1000
 BAD_RECORD: Final = pa.struct([
@@ -43,7 +36,7 @@ DEAD_LETTERS: Final = pa.schema([
 def stored_type(found: pa.DataType) -> pa.DataType:
     """Return a column's type in a file: no dictionaries, views or large offsets.
 
-    Instants in µs.
+    Instants in UTC, in µs or ns.
     """
     if pa.types.is_dictionary(found):
         return stored_type(found.value_type)
@@ -51,8 +44,8 @@ def stored_type(found: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_large_binary(found) or found == pa.binary_view():
         return pa.binary()
-    if pa.types.is_timestamp(found) and found.unit != "ns":
-        return pa.timestamp("us", None if found.tz is None else "UTC")
+    if pa.types.is_timestamp(found):
+        return pa.timestamp("ns" if found.unit == "ns" else "us", None if found.tz is None else "UTC")
     if pa.types.is_date64(found):
         return pa.date32()
     if pa.types.is_struct(found):
@@ -64,44 +57,9 @@ def stored_type(found: pa.DataType) -> pa.DataType:
     return found
 
 
-def storable(path: str, found: pa.DataType) -> pa.DataType | None:
-    """Return a type without structs that have no fields, as Parquet has none; None: nothing is left.
-
-    Raises:
-        ConfigurationError: Parquet does not have the type, such as Avro's duration.
-    """
-    if pa.types.is_interval(found):
-        raise configuration_error(f"cannot store {path or 'the value'}: Parquet has no {found}. Leave it out of the "
-                                  "schema")
-    if pa.types.is_struct(found):
-        inner = [(field.name, storable(f"{path}.{field.name}".lstrip("."), field.type)) for field in _fields(found)]
-        fields = [(name, type_) for name, type_ in inner if type_ is not None]
-        return pa.struct(fields) if fields else None
-    if pa.types.is_map(found):
-        item = storable(path, found.item_type)
-        return None if item is None else pa.map_(found.key_type, item)
-    if pa.types.is_list(found):
-        value = storable(path, found.value_type)
-        return None if value is None else pa.list_(found.value_field.with_type(value))
-    return found
-
-
 def stored_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema with the types of its columns in a file."""
     return pa.schema([field.with_type(stored_type(field.type)).remove_metadata() for field in schema])
-
-
-def substituted(found: pa.DataType, format: str) -> pa.DataType:
-    """Return the type of a table format that holds all values of a type, at every depth."""
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, substituted(field.type, format)) for field in _fields(found)])
-    if pa.types.is_map(found):
-        return pa.map_(substituted(found.key_type, format), substituted(found.item_type, format))
-    if pa.types.is_list(found):
-        return pa.list_(pa.field("element", substituted(found.value_type, format)))
-    if format == "delta" and pa.types.is_fixed_size_binary(found):
-        return pa.binary()
-    return _SUBSTITUTES.get(format, {}).get(found, found)
 
 
 def _fields(found: Any) -> list[Any]:
@@ -115,7 +73,7 @@ def bad_records(errors: Sequence[RowError], rows: int) -> pa.Array:
     return pa.array([by_row.get(row) for row in range(rows)], BAD_RECORD) if errors else pa.nulls(rows, BAD_RECORD)
 
 
-def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:
+def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str, format: str | None) -> pa.Schema:
     """Return the schema of a table for files of `wanted`.
 
     Columns and fields keep the order of the table; new ones follow at the end of the table, or of their struct.
@@ -125,13 +83,15 @@ def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) 
         wanted: the schema of new files.
         evolve: for columns and nested fields that the table lacks: "add" adds them, "fail" raises the error.
         name: the table's name, for messages.
+        format: the table's format, see evolution.outcome(); None: types must be the same.
 
     Raises:
-        IngestError: a column or a nested field has another type, or is new and `evolve` is "fail".
+        IngestError: a column or a nested field has a type that the table's does not hold, or `evolve` is "fail" and it
+            is new or would be widened.
     """
     if known is None:
         return wanted
-    return pa.schema(_Merge(evolve, name).fields("", list(stored_schema(known)), list(stored_schema(wanted))))
+    return pa.schema(_Merge(evolve, name, format).fields("", list(stored_schema(known)), list(stored_schema(wanted))))
 
 
 @dataclass(frozen=True)
@@ -140,6 +100,7 @@ class _Merge:
 
     evolve: str
     name: str
+    format: str | None
 
     def fields(self, path: str, known: list[Any], wanted: list[Any]) -> list[Any]:
         """Return the fields of a struct in the table; without a path, its columns."""
@@ -174,10 +135,13 @@ class _Merge:
             self._type(f"{path}.key", known.key_type, wanted.key_type)  # not a struct: nothing decodes such a key
             return pa.map_(known.key_field, known.item_field.with_type(
                 self._type(f"{path}.value", known.item_type, wanted.item_type)))
-        if not alike(known, wanted):
-            raise IngestError(f"{_kind(path.rpartition('.')[0])} {path} of {self.name} is {known} and would become "
-                              f"{wanted}: give the type that the table has, or another table")
-        return known
+        found = outcome(known, wanted, self.format)
+        if found in (Outcome.SAME, Outcome.WIDER) or (found is Outcome.EXACT and self.evolve != "fail"):
+            return known
+        if found is Outcome.WIDENED and self.evolve != "fail":
+            return wanted if self.evolve == "add" else known
+        raise IngestError(f"{_kind(path.rpartition('.')[0])} {path} of {self.name} is {known} and would become "
+                          f"{wanted}: give the type that the table has, or another table")
 
 
 def _kind(path: str) -> str:
@@ -238,7 +202,7 @@ def conformed(column: pa.Array, wanted: pa.DataType, named: pa.DataType | None =
                    conformed(column.items, wanted.item_type, named.item_type)]
         return _rebuilt(column, wanted, pa.StructArray.from_arrays(
             entries, fields=[wanted.key_field, wanted.item_field]))
-    return column.cast(wanted)
+    return exactly(column, wanted)
 
 
 def _part(column: pa.StructArray, named: pa.DataType, n: int, wanted: pa.DataType) -> pa.Array:
@@ -262,20 +226,6 @@ def record_times(column: pa.Array) -> pa.Array:
         numbers = column.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
         return pc.if_else(fits, column, pa.scalar(None, column.type)).cast(wanted)
-
-
-def alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether two types are the same in a file; names of children are ignored."""
-    one, other = stored_type(one), stored_type(other)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        ours, theirs = _fields(one), _fields(other)
-        return [f.name for f in ours] == [f.name for f in theirs] and \
-            all(alike(a.type, b.type) for a, b in zip(ours, theirs, strict=True))
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return alike(one.value_type, other.value_type)
-    if pa.types.is_map(one) and pa.types.is_map(other):
-        return alike(one.key_type, other.key_type) and alike(one.item_type, other.item_type)
-    return bool(one == other)
 
 
 def schema_text(schema: pa.Schema) -> str:

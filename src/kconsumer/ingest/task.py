@@ -9,15 +9,18 @@ from __future__ import annotations
 import ctypes
 import re
 import uuid
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kconsumer._core.values.value_decoder import UNREADABLE_WRITER
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding.field_watch import FieldsSeen, FieldWatch
-from kconsumer.ingest.errors import BadRecordError
+from kconsumer.ingest.errors import BadRecordError, IngestError
+from kconsumer.ingest.evolution import REMEDIES
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
 from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, conformed, record_times, stored_type
@@ -80,7 +83,9 @@ class _TaskRun:
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
         self._decoder = None if output.decoder is None else FieldWatch(output.decoder)
         self._rows = self.bytes = self._bad = 0
+        self._good = self._in_a_row = self._most_in_a_row = 0
         self._first_bad: str | None = None
+        self._unreadable: str | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -98,7 +103,8 @@ class _TaskRun:
             raise
         seen = FieldsSeen() if self._decoder is None else self._decoder.seen
         return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad, seen.records,
-                          seen.without, self._first_bad)
+                          seen.without, self._first_bad, self._good, self._most_in_a_row,
+                          self._unreadable)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """Return the table's columns of a batch of records."""
@@ -119,6 +125,7 @@ class _TaskRun:
             else:
                 columns["value"] = value
             errors = decoded.errors
+            self._count(batch, value, errors)
             if errors:
                 bad = self._bad_records(batch, errors)
             if output.bad == "column":
@@ -128,19 +135,56 @@ class _TaskRun:
                 columns[given] = record_times(columns[given])
         for column in output.partitions:
             if column.function is not None:
-                columns[column.name] = evaluate(column, columns[column.source or ""])
-        made = pa.RecordBatch.from_arrays([conformed(columns[field.name], field.type) for field in self._schema],
+                columns[column.name] = evaluate(column, self._stored(columns, column.source or "", batch))
+        made = pa.RecordBatch.from_arrays([self._fitted(field, columns[field.name], batch) for field in self._schema],
                                           schema=self._schema)
         if bad is not None and output.bad == "dead-letter":
             return made.filter(bad)
         return made
+
+    def _fitted(self, field: pa.Field, column: pa.Array, batch: Any) -> pa.Array:
+        """Return a column in its type in the table.
+
+        Raises:
+            IngestError: it does not hold a value, whose type in the schema is a wider one.
+        """
+        try:
+            return conformed(column, field.type)
+        except pa.ArrowInvalid as error:
+            first, last = batch[0], batch[-1]
+            raise IngestError(
+                f"column {field.name} of the table is {field.type}, and does not hold a value of {first.topic()} "
+                f"[{first.partition()}] at offsets {first.offset()} to {last.offset()}: {error}. These records are not "
+                f"committed: {REMEDIES[self._output.format]}") from error
+
+    def _stored(self, columns: dict[str, Any], name: str, batch: Any) -> pa.Array:
+        """Return a column in its type in the table, if the table has it: partition values derive from that type."""
+        found = columns[name]
+        return self._fitted(self._schema.field(name) if name in self._schema.names
+                            else pa.field(name, stored_type(found.type)), found, batch)
+
+    def _count(self, batch: Any, value: pa.Array, errors: list[Any]) -> None:
+        """Count good records, and bad ones in a row, and note an unreadable writer."""
+        good = len(value) - value.null_count
+        self._good += good
+        if not errors:
+            self._in_a_row = 0 if good else self._in_a_row
+            return
+        before = pc.cumulative_sum(value.is_valid().cast(pa.int64())).take(pa.array([error.row for error in errors]))
+        runs = Counter(before.to_pylist())  # bad records by the number of good ones before them
+        runs[0] += self._in_a_row
+        self._in_a_row = runs[good]
+        self._most_in_a_row = max(self._most_in_a_row, *runs.values())
+        if self._unreadable is None:
+            self._unreadable = next((described(batch, error) for error in errors if error.reason == UNREADABLE_WRITER),
+                                    None)
 
     def _bad_records(self, batch: Any, errors: list[Any]) -> Any:
         """Return the column of bad records; for dead letters: a mask of good records."""
         output = self._output
         self._bad += len(errors)
         if self._first_bad is None:
-            self._first_bad = _described(batch, errors[0])
+            self._first_bad = described(batch, errors[0])
         if output.bad == "fail":
             raise BadRecordError(f"{self._first_bad}; to continue, set bad records to column or dead-letter")
         rows = [error.row for error in errors]
@@ -162,7 +206,7 @@ class _TaskRun:
         return pa.array([row in good for row in range(len(batch))])
 
 
-def _described(batch: Any, error: Any) -> str:
+def described(batch: Any, error: Any) -> str:
     """Return the place of a bad record, and its reason."""
     record = batch[error.row]
     field = f"field {error.field}: " if error.field else ""
@@ -179,7 +223,7 @@ def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
     if column.transform is None or column.transform.is_time:
         check_years(column.name, source)
     if column.transform is not None:
-        return column.transform.apply(conformed(source, stored_type(source.type)))
+        return column.transform.apply(source)
     if column.function in ("to_date", "date"):
         return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
             else source.cast(pa.date32())

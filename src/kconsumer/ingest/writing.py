@@ -19,7 +19,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from operator import itemgetter
@@ -41,7 +41,7 @@ _SORTED_BYTES: Final = 128 << 20  # of a sorted file's rows in memory
 _DIVIDED_BYTES: Final = 24 << 20  # of rows that are divided into partitions at once; dividing copies them
 _TOGETHER_BYTES: Final = 16 << 20  # of rows of small partitions that are sorted at once; sorting copies them twice
 _GROUP_PARTS: Final = 8  # a partition's rows wait if they have less than this part of a row group's bytes
-_SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the distinct values of a partition's columns
+_SAMPLE_ROWS: Final = (1000, 20_000)  # at least and about at most, to count the distinct values of columns
 # Of a column's values, for small and for large samples. With more distinct ones, a dictionary makes the column larger
 # and takes longer. In a larger file, they may repeat after the sample.
 _DISTINCT: Final = (0.4, 0.8)
@@ -52,6 +52,14 @@ _DAYS: Final = (-719_162, 2_932_897)  # the first one of year 1 and of year 10,0
 _DAY_US: Final = 86_400_000_000
 _BUFFER_BYTES: Final = 32 << 10  # of a file: pages of small partitions are small
 _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Linux
+
+
+@dataclass(frozen=True)
+class _Encodings:
+    """How the columns of a file are encoded."""
+
+    dictionary: bool | list[str] = True  #: the columns with a dictionary, as paths in the file; True: all
+    others: dict[str, str] = field(default_factory=dict)  #: column → encoding
 
 
 @dataclass
@@ -95,7 +103,7 @@ class FileWriter:
         kept = [name for name in schema.names if name not in partition_by] if columns is None else columns
         self._file_schema = pa.schema([schema.field(name) for name in kept])
         self._sort_by = [(name, "ascending") for name in options.sort_by if name in self._file_schema.names]
-        self._dictionary: bool | list[str] | None = None  # columns with one; None: all, until there is a sample
+        self._encodings: _Encodings | None = None  # None: until there is a sample
         self._spill = _Spill(self._file_schema)
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_rows = self._gathered_bytes = 0
@@ -326,11 +334,12 @@ class FileWriter:
         name = f"{folder}/{self._pattern % len(self._names)}"
         sink = self._target.fs.open_output_stream(self._target.path(name), buffer_size=_BUFFER_BYTES)
         self._names.append(name)
-        if self._partition_by and self._dictionary is None and rows.num_rows >= _SAMPLE_ROWS[0]:
-            self._dictionary = _dictionary_columns(rows.slice(0, _SAMPLE_ROWS[1]), self._options.codec)
+        if self._encodings is None and rows.num_rows >= _SAMPLE_ROWS[0]:
+            self._encodings = _encodings(rows, self._options.codec)
+        encodings = self._encodings or _Encodings()
         writer = pq.ParquetWriter(
             sink, self._file_schema, compression=self._options.codec,
-            use_dictionary=True if self._dictionary is None else self._dictionary,
+            use_dictionary=encodings.dictionary, column_encoding=encodings.others or None,
             sorting_columns=pq.SortingColumn.from_ordering(self._file_schema, self._sort_by) if self._sort_by else None)
         self._open[values] = _Open(name, sink, writer)
         return self._open[values]
@@ -468,23 +477,33 @@ def _taken(rows: pa.Table, order: pa.Array) -> pa.Table:
     return pa.table([column.combine_chunks().take(order) for column in rows.columns], rows.schema)
 
 
-def _dictionary_columns(sample: pa.Table, codec: str) -> list[str] | bool:
-    """Return the columns, as paths in the file, whose values repeat in a sample; True: all.
+def _encodings(rows: pa.Table, codec: str) -> _Encodings:
+    """Return how the columns are encoded, from a sample of the rows.
 
-    Parquet's writer gives up a dictionary only once it has 1 MB, which small files never reach.
+    A column whose values repeat has a dictionary. Parquet's writer makes one for every column by default, and gives it
+    up only once it has 1 MB, after the cost of making it. Other integers and timestamps are stored as differences.
     """
+    step = max(rows.num_rows // _SAMPLE_ROWS[1], 1)  # of all rows: the first ones of sorted rows are alike
+    sample = rows.take(pa.array(range(0, rows.num_rows, step), pa.int64())) if step > 1 else rows
     is_small = sample.num_rows < _SAMPLE_ROWS[1]
     most = _DISTINCT[not is_small] * sample.num_rows
-    distinct = {field.name for field in sample.schema if not pa.types.is_nested(field.type) and (
+    distinct = {field.name: field.type for field in sample.schema if not pa.types.is_nested(field.type) and (
         (is_small and codec in _ENTROPY_CODERS and pa.types.is_primitive(field.type))
         or len(pc.unique(sample.column(field.name))) > most)}
     if not distinct:
-        return True
+        return _Encodings()
     empty = pa.BufferOutputStream()
     pq.write_table(sample.schema.empty_table(), empty)
     schema = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
     paths = [schema.column(n).path for n in range(len(schema))]
-    return [path for path in paths if path not in distinct]
+    return _Encodings([path for path in paths if path not in distinct],
+                      {name: "DELTA_BINARY_PACKED" for name, type_ in distinct.items() if _has_differences(type_)})
+
+
+def _has_differences(found: pa.DataType) -> bool:
+    """Return whether all readers know DELTA_BINARY_PACKED for a type: they do for Parquet's integers with a sign."""
+    return bool(pa.types.is_signed_integer(found) or pa.types.is_date32(found)
+                or (pa.types.is_timestamp(found) and found.unit == "us"))
 
 
 def check_years(name: str, key: pa.Array) -> None:

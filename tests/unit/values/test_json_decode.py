@@ -4,6 +4,7 @@ import datetime
 import decimal
 import json
 import math
+import pickle
 import struct
 
 import pyarrow as pa
@@ -444,6 +445,40 @@ def test_times(type_, text, value):
 )
 def test_bad_times(type_, text, reason):
     assert one(type_, f'"{text}"'.encode()) == reason
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("timestamp[us, UTC]", "2024-01-01T10:00:00.123456789Z", datetime.datetime(2024, 1, 1, 10, 0, 0, 123456, UTC)),
+        ("timestamp[us, UTC]", "2024-01-01T10:00:00.1234567+02:00",
+         datetime.datetime(2024, 1, 1, 8, 0, 0, 123456, UTC)),
+        ("timestamp[us, UTC]", "1969-12-31T23:59:59.9999999Z",
+         datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, UTC)),
+        ("timestamp[ms]", "2024-01-01T00:00:00.0009", datetime.datetime(2024, 1, 1)),
+        ("time[s]", "12:00:00.999999999999", datetime.time(12)),
+        ("timestamp[us]", "2024-01-01T00:00:00.1234567x", "not a valid date or time for this type"),
+        ("timestamp[us]", "2024-01-01T00:00:60.1234567", "not a valid date or time for this type"),
+    ],
+)
+def test_digits_of_times_are_cut_off_on_request(type_, text, value):
+    assert one(type_, f'"{text}"'.encode(), truncate=True) == value
+    if not isinstance(value, str):
+        assert one(type_, f'"{text}"'.encode()) == "the value has more digits than the type keeps"
+
+
+def test_a_truncating_decoder_is_another_decoder_and_keeps_the_option():
+    schema = {"t": "timestamp[us]"}
+    made = Json(schema, truncate=True)
+    assert made != Json(schema) and pickle.loads(pickle.dumps(made)) == made
+    for copy in (made.select(["t"]), pickle.loads(pickle.dumps(made))):
+        assert rows_of(copy, [b'{"t": "2024-01-01T00:00:00.1234567"}'])[1] == {}
+
+
+@pytest.mark.parametrize("schema", [{"a": "int32"}, "int32", "json", "list<int32>"])
+def test_a_byte_order_mark_is_named(schema):
+    _, bad = decoded(schema, [b'\xef\xbb\xbf{"a": 1}', b' \xef\xbb\xbf'])
+    assert bad == {0: "not valid JSON: it begins with a byte order mark (BOM)", 1: "not valid JSON"}
 
 
 @given(st.datetimes(timezones=st.timezones() | st.just(UTC)))

@@ -28,6 +28,7 @@ from kconsumer.ingest.task import Task, run_task
 
 _ATTEMPTS: Final = 4  # like Spark's spark.task.maxFailures
 _END_S: Final = 10.0
+_UNGUARDED: Final = 70  # exit code of a process that imports a script without the guard; EX_SOFTWARE
 
 _log = logging.getLogger("kconsumer.ingest")
 
@@ -97,6 +98,9 @@ class LocalRunner:
         if processes is not None and (not isinstance(processes, int) or processes < 0):
             raise configuration_error(f"invalid processes {processes!r}: expected a whole number such as 2, or None "
                                       "for one process per CPU")
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            # A worker imports the script that has started it, which would start a run in each worker.
+            raise SystemExit(_UNGUARDED)
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.parallelism = processes or available
         self._workers: list[_Worker] = []
@@ -149,6 +153,9 @@ class LocalRunner:
             raise found
         else:
             self._end([worker])
+            if worker.process.exitcode == _UNGUARDED:
+                raise IngestError("the worker processes import this script, and would start the ingestion again: begin "
+                                  "it below if __name__ == \"__main__\":")
             _log.warning("%s: the process of a task died with exit code %s", what, worker.process.exitcode)
             if attempts[number] == _ATTEMPTS:
                 raise IngestError(f"{what}: the process of a task died {_ATTEMPTS} times, last with exit code "

@@ -18,14 +18,15 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
-from kconsumer.ingest.manifest import Commit, FileEntry, JobState
-from kconsumer.ingest.schemas import stored_schema, stored_type, widened
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState, proven_json
+from kconsumer.ingest.schemas import stored_schema, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables import leases
 from kconsumer.ingest.tables.dead_letters import DeadLetters
@@ -109,17 +110,22 @@ class DeltaTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
-        for field in schema:
-            _check_type(field.name, field.type)
-            _check_maps(field.name, field.type)
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
         if self._delta is None:
-            self._create(schema, partition_by)
+            refuse_foreign(self.storage.open(), self.name, delta=True)  # another run may make it meanwhile
+            return None, schema
         self._check_writable()
         found = list(self._delta.metadata().partition_columns)
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
                               f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
+        known = self._columns()
+        return known, widened(known, schema, self._evolve, self.name, "delta")
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+        if self.preview(schema, partition_by)[0] is None:
+            self._create(schema, partition_by)
+            self.preview(schema, partition_by)  # another run may have made it
         if self._new_fields(schema):
             self._again(lambda: self._add_fields(schema))
         return self._columns()
@@ -130,7 +136,7 @@ class DeltaTable:
     def _new_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """Return the columns that the table lacks, and the ones that get nested fields."""
         known = self._columns()
-        return [field for field in widened(known, schema, self._evolve, self.name)
+        return [field for field in widened(known, schema, self._evolve, self.name, "delta")
                 if field.name not in known.names or field.type != known.field(field.name).type]
 
     def _add_fields(self, schema: pa.Schema) -> None:
@@ -141,17 +147,17 @@ class DeltaTable:
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
-        self._state = JobState(state.number, state.run, state.progress, cluster)
-        self._write_known(state.progress)
+        self._state = replace(state, cluster=cluster)
+        self._write_known(state.progress, state.proven)
         if self._letters is not None:
             self._letters.begin(self._delta.metadata().id, run)
-        self._append([], {f"{self._app}/run": run}, JobState(state.number + 1, run, state.progress, cluster))
+        self._append([], {f"{self._app}/run": run}, replace(self._state, number=state.number + 1, run=run))
         if self._letters is not None:
             self._letters.finish_earlier(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state
-        self._write_known(commit.progress)
+        self._write_known(commit.progress, commit.proven)
         before = {**state.progress.gone, **state.progress.offsets}
         moved = {self._offset_app(place, commit.progress): at for place, at in commit.progress.offsets.items()
                  if before.get(place) != at or state.progress.ids.get(place[0]) != commit.progress.ids.get(place[0])}
@@ -159,7 +165,8 @@ class DeltaTable:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
             if commit.dead_letters:
                 moved[self._letters_app(state.run)] = state.number + 1
-        self._append(commit.files, moved, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        self._append(commit.files, moved, replace(
+            state, number=state.number + 1, progress=commit.progress, proven=commit.proven))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
@@ -249,7 +256,8 @@ class DeltaTable:
                     for place, at in found.items():
                         (gone if place in gone_places else offsets)[place] = at
                     break
-        return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"))
+        return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"),
+                        self._known.get("proven", bool(self._known)))
 
     def _transactions(self) -> Callable[[str], int | None]:
         """Return a function from an application to its version in the table's log.
@@ -286,7 +294,7 @@ class DeltaTable:
     def _property(self) -> str:
         return f"kconsumer.{self._job}"
 
-    def _write_known(self, progress: Progress) -> None:
+    def _write_known(self, progress: Progress, proven: bool) -> None:
         """Write the property before the first offsets of an unlisted topic."""
         topics: dict[str, Any] = {name: dict(about) for name, about in self._known.get("topics", {}).items()}
         for topic, partition in progress.offsets:
@@ -295,7 +303,8 @@ class DeltaTable:
             topic_id = progress.ids.get(topic, NO_ID)
             if topic_id not in about["ids"]:
                 about["ids"] = [*about["ids"], topic_id]
-        known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone))}
+        known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone)),
+                 **proven_json(proven)}
         if known != self._known:
             text = json.dumps(known)
 
@@ -383,7 +392,6 @@ class DeltaTable:
         import deltalake
         from deltalake.exceptions import DeltaError
 
-        refuse_foreign(self.storage.open(), self.name, delta=True)  # another run may have made it meanwhile
         nullable = pa.schema([field.with_nullable(True) for field in schema])
         self.storage.open().make()
         try:
@@ -440,34 +448,3 @@ def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str |
             if said is not None:
                 return said
     return None
-
-
-def _check_maps(name: str, found: pa.DataType, in_map: bool = False) -> None:
-    """Raise IngestError for a timestamp without a zone in a map.
-
-    deltalake does not find it when it selects the features of a table. It writes a table that it cannot open.
-    """
-    if in_map and pa.types.is_timestamp(found) and found.tz is None:
-        raise IngestError(f"deltalake cannot create column {name}: it is a map with timestamps without a zone; use "
-                          "TIMESTAMP, or remove the column")
-    for n in range(found.num_fields):
-        child = found.field(n)
-        _check_maps(name, child.type, in_map or pa.types.is_map(found))
-
-
-def _check_type(name: str, found: pa.DataType) -> None:
-    """Raise IngestError for a type without an equivalent in Delta."""
-    if pa.types.is_struct(found):
-        for n in range(found.num_fields):
-            _check_type(f"{name}.{found.field(n).name}", found.field(n).type)
-    elif pa.types.is_map(found):
-        _check_type(name, found.key_type)
-        _check_type(name, found.item_type)
-    elif pa.types.is_list(found):
-        _check_type(name, found.value_type)
-    elif (pa.types.is_unsigned_integer(found) or pa.types.is_time(found) or pa.types.is_duration(found)
-          or pa.types.is_interval(found) or pa.types.is_decimal256(found) or pa.types.is_float16(found)
-          or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found)
-          or (pa.types.is_timestamp(found) and found.unit == "ns")
-          or stored_type(found) != found):
-        raise IngestError(f"Delta has no type for column {name} ({found}): use another type, or remove the column")

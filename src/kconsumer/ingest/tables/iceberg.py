@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -30,7 +31,6 @@ from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ingest.tables.iceberg_compaction import Compaction, lease_of, revoke
 from kconsumer.ingest.tables.iceberg_files import data_file, partition_record
-from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
@@ -102,16 +102,23 @@ class IcebergTable:
             self._state = self._read_state()
         return self._state
 
-    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
         if self._table is None:
-            self._create(schema)
+            refuse_foreign(self.storage.open(), self.storage.uri, iceberg=True)
+            return None, schema
         self._check_spec()
-        wanted = self._widened(schema)
         for path in missing(schema, self._columns()):
             if self._table.schema().find_field(path).required:
                 raise IngestError(f"{self.name} has the required field {path}, which the schema lacks: add it, or give "
                                   "another table")
-        if wanted != self._columns():
+        return self._columns(), self._widened(schema)
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
+        known, wanted = self.preview(schema, partition_by)
+        if known is None:
+            self._create(schema)
+            known, wanted = self.preview(schema, partition_by)  # another run may have made it
+        if wanted != known:
             self._again(lambda: self._add_fields(schema))
         return self._columns()
 
@@ -119,7 +126,7 @@ class IcebergTable:
         return pa.schema([(field.name, field.type) for field in stored_schema(self._table.schema().as_arrow())])
 
     def _widened(self, schema: pa.Schema) -> pa.Schema:
-        return widened(self._columns(), schema, self._evolve, self.name)
+        return widened(self._columns(), schema, self._evolve, self.name, "iceberg")
 
     def _add_fields(self, schema: pa.Schema) -> None:
         with self._table.update_schema() as update:
@@ -129,7 +136,7 @@ class IcebergTable:
         state = self._state
         if self._letters is not None:
             self._letters.begin(str(self._table.metadata.table_uuid), run)
-        self._append([], JobState(state.number + 1, run, state.progress, cluster))
+        self._append([], replace(state, number=state.number + 1, run=run, cluster=cluster))
         if self._letters is not None:
             self._letters.finish_earlier(run, self._has_letters)
 
@@ -139,7 +146,8 @@ class IcebergTable:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
             if commit.dead_letters:
                 self._with_letters[str(state.run)] = state.number + 1
-        self._append(commit.files, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        self._append(commit.files, replace(
+            state, number=state.number + 1, progress=commit.progress, proven=commit.proven))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
@@ -203,7 +211,7 @@ class IcebergTable:
             return JobState()
         found = json.loads(text)
         self._with_letters = found.get("letters", {})
-        return JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
+        return JobState.from_json(found)
 
     def _has_letters(self, run: int, number: int) -> bool:
         return self._with_letters.get(str(run), 0) >= number
@@ -232,8 +240,7 @@ class IcebergTable:
 
     def _append(self, files: Sequence[FileEntry], state: JobState) -> None:
         letters = dict(list(self._with_letters.items())[-_RUNS:])
-        text = json.dumps({"number": state.number, "run": state.run, "cluster": state.cluster,
-                           "offsets": state.progress.to_json(), "letters": letters})
+        text = json.dumps({**state.to_json(), "letters": letters})
 
         def commit() -> None:
             self._check(state.number - 1)
@@ -298,7 +305,6 @@ class IcebergTable:
         from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
         folder = self.storage.open()
-        refuse_foreign(folder, self.storage.uri, iceberg=True)
         self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
         folder.make()
         try:  # in one step: a table that was made without its partitions would stay without them

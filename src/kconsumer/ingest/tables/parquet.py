@@ -31,7 +31,6 @@ from kconsumer.ingest.schemas import schema_from_text, schema_text, stored_schem
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters, published_name
 from kconsumer.ingest.tables.foreign import refuse_foreign
-from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "_kconsumer"
 _KEPT: Final = 20  # number of kept log records
@@ -63,10 +62,8 @@ class _Record:
     dead_letters: tuple[tuple[str, str], ...] = ()
 
     def to_bytes(self) -> bytes:
-        state = self.state
         return json.dumps({
-            "version": _VERSION, "number": state.number, "run": state.run, "cluster": state.cluster,
-            "offsets": state.progress.to_json(), "schema": self.schema, "table": self.table,
+            "version": _VERSION, **self.state.to_json(), "schema": self.schema, "table": self.table,
             "partition_by": self.partition_by, "files": self.moves, "dead_letters": self.dead_letters}).encode()
 
     @classmethod
@@ -75,7 +72,7 @@ class _Record:
             found = json.loads(data)
             if found["version"] != _VERSION:
                 raise IngestError(f"{name} was written by a newer version of kconsumer")
-            state = JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
+            state = JobState.from_json(found)
             moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
             columns = found.get("partition_by")
             schema = found["schema"]
@@ -95,12 +92,15 @@ class ParquetTable:
         job: the name of the job.
         dead_letters: the folder for bad records.
         evolve: for columns and nested fields that the table lacks: "add", "fail" or "ignore".
+        reads_only: open() makes no folders and publishes no files.
     """
 
-    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
+    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add",
+                 reads_only: bool = False) -> None:
         self.storage = storage
         self._job = job
         self._evolve = evolve
+        self._reads_only = reads_only
         self._folder = storage.open()
         self._letters = None if dead_letters is None else dead_letters.open()
         self._letter_table = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
@@ -123,23 +123,28 @@ class ParquetTable:
         numbers = self._numbers()
         if not numbers:
             refuse_foreign(self._folder, self.name, parquet=True)
-        self._folder.make(f"{self._home}/log")
-        self._folder.make(self.staging)
-        if self._letters is not None:
-            self._letters.make(self.staging)
+        if not self._reads_only:
+            self._folder.make(f"{self._home}/log")
+            self._folder.make(self.staging)
+            if self._letters is not None:
+                self._letters.make(self.staging)
         if not numbers:
             return self._state
         record = self._read(numbers[-1])
         self._state, self._schema = record.state, record.schema
         self._id, self._partition_by = record.table, record.partition_by
-        if not self._folder.exists(self._name(record.state.number, _PUBLISHED)):
+        if not self._reads_only and not self._folder.exists(self._name(record.state.number, _PUBLISHED)):
             self._publish(record)
         return self._state
+
+    def preview(self, schema: pa.Schema, partition_by: Sequence[str]) -> tuple[pa.Schema | None, pa.Schema]:
+        known = None if self._schema is None else stored_schema(schema_from_text(self._schema))
+        return known, self.prepare(schema, partition_by)
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known = None if self._schema is None else schema_from_text(self._schema)
         self._check_partitions(self._partition_by, partition_by)
-        found = widened(known, schema, self._evolve, self.name)
+        found = widened(known, schema, self._evolve, self.name, "parquet")
         written = pa.schema([found.field(name) for name in schema.names if name in found.names])
         is_new = known is None or self._partition_by is None or found != stored_schema(known)
         self._layout = _Layout(found, written, tuple(partition_by), is_new)
@@ -171,7 +176,7 @@ class ParquetTable:
     def _check_columns(self, layout: _Layout, schema: str | None, partition_by: Sequence[str] | None) -> None:
         self._check_partitions(partition_by, layout.partition_by)
         if schema is not None:
-            widened(schema_from_text(schema), layout.written, "add", self.name)
+            widened(schema_from_text(schema), layout.written, "add", self.name, None)
 
     def _check_partitions(self, known: Sequence[str] | None, wanted: Sequence[str]) -> None:
         if known is not None and list(known) != list(wanted):
@@ -182,7 +187,7 @@ class ParquetTable:
         state = self._state
         if self._letter_table is not None:
             self._letter_table.begin(self._id, run)
-        self._append(self._record(JobState(state.number + 1, run, state.progress, cluster)))
+        self._append(self._record(replace(state, number=state.number + 1, run=run, cluster=cluster)))
         if self._letter_table is not None:
             # The log has the names; there are no records.
             self._letter_table.finish_earlier(run, lambda run, number: False)
@@ -191,7 +196,8 @@ class ParquetTable:
         state = self._state
         moves, letters = (tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(entries))
                           for entries in (commit.files, commit.dead_letters))
-        record = self._record(JobState(state.number + 1, state.run, commit.progress, state.cluster), moves, letters)
+        record = self._record(replace(state, number=state.number + 1, progress=commit.progress, proven=commit.proven),
+                              moves, letters)
         if moves and self._layout is not None and self._layout.is_new:
             self._announce(self._layout)
         self._append(record)

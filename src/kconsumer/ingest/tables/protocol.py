@@ -41,6 +41,12 @@ class Table(Protocol):
         Dead letters beside Delta and Iceberg follow in claim(): until then, an earlier run may be writing them.
         """
 
+    def preview(self, schema: Any, partition_by: Sequence[str]) -> tuple[Any, Any]:
+        """Return the table's schema before (None: there is no table) and after prepare(), which raises the same.
+
+        Nothing is changed.
+        """
+
     def prepare(self, schema: Any, partition_by: Sequence[str]) -> Any:
         """Create the table, or add columns and nested fields, for files of this Arrow schema.
 
