@@ -1,15 +1,18 @@
-"""As programs written for confluent_kafka expect: names in logs, metadata, and the results of commit()."""
+"""As programs written for confluent_kafka expect: names, metadata, results of commit() and on_commit, fatal errors."""
 
+import json
 import logging
 import re
 
 import confluent_kafka
 import pytest
-from api_helpers import reader, settings, take
+from api_helpers import poll_until, reader, settings, take, take_error
 
 import kconsumer
 
 RECORDS = 5
+HEARTBEAT = 12
+PACKAGES = [confluent_kafka, kconsumer]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +30,7 @@ def test_consumers_with_one_client_id_have_different_names_in_logs(embedded, top
     assert len(set(re.findall(r"\[(app#consumer-\d+)\]", caplog.text))) == 2
 
 
-@pytest.mark.parametrize("package", [confluent_kafka, kconsumer])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_metadata_of_the_first_contact_is_from_a_bootstrap_server(embedded, topic, package):
     """Or from a broker, if the consumer's own request for metadata was answered before."""
     consumer = package.Consumer(settings(embedded, group_id="first-contact"))
@@ -38,7 +41,7 @@ def test_metadata_of_the_first_contact_is_from_a_bootstrap_server(embedded, topi
     consumer.close()
 
 
-@pytest.mark.parametrize("package", [confluent_kafka, kconsumer])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_commit_returns_each_assigned_partition(embedded, topic, package):
     consumer = package.Consumer(settings(embedded, group_id=f"each-{package.__name__}", enable_auto_commit=False))
     consumer.assign([package.TopicPartition(topic, partition, -2) for partition in (2, 0, 1)])
@@ -49,3 +52,19 @@ def test_commit_returns_each_assigned_partition(embedded, topic, package):
     with pytest.raises(confluent_kafka.KafkaException, match="No offset stored"):
         consumer.commit(asynchronous=False)
     consumer.close()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_consumers_with_one_client_id_have_different_names_in_statistics(embedded, topic, package):
+    documents = []
+    for _ in range(2):
+        consumer = package.Consumer(settings(
+            embedded, client_id="app", group_id="named", statistics_interval_ms=20, stats_cb=documents.append))
+        before = len(documents)
+        poll_until(consumer, lambda before=before: len(documents) > before)
+        consumer.close()
+    found = {(document["name"], document["client_id"]) for document in map(json.loads, documents)}
+    assert len(found) == 2
+    for name, client_id in found:
+        assert re.fullmatch(r"app#consumer-\d+", name)
+        assert client_id == "app"
