@@ -68,3 +68,27 @@ def test_consumers_with_one_client_id_have_different_names_in_statistics(embedde
     for name, client_id in found:
         assert re.fullmatch(r"app#consumer-\d+", name)
         assert client_id == "app"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_on_commit_of_all_partitions_lists_each_assigned_partition(embedded, topic, package):
+    results = []
+
+    def on_commit(error, partitions):
+        results.append((error and error.code(), [(p.partition, p.offset, p.error) for p in partitions]))
+
+    consumer = package.Consumer(settings(
+        embedded, group_id=f"listed-{package.__name__}", enable_auto_commit=False, on_commit=on_commit))
+    consumer.assign([package.TopicPartition(topic, partition, -2) for partition in (2, 0, 1)])
+    take(consumer, RECORDS)
+    offsets = [package.TopicPartition(topic, 0), package.TopicPartition(topic, 2, 3)]
+    for commit in (consumer.commit, consumer.commit, lambda: consumer.commit(offsets=offsets)):
+        seen = len(results)
+        commit()
+        poll_until(consumer, lambda seen=seen: len(results) > seen)
+    assert results == [
+        (None, [(0, -1001, None), (1, RECORDS, None), (2, -1001, None)]),
+        (kconsumer.KafkaError._NO_OFFSET, [(0, -1001, None), (1, -1001, None), (2, -1001, None)]),
+        (None, [(0, -1001, None), (2, 3, None)]),
+    ]
+    consumer.close()

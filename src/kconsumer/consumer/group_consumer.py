@@ -243,11 +243,7 @@ class GroupConsumer(GroupCore):
         given = self._given(message, offsets, "commit")
         asked = self._ask_commit(given, not asynchronous, self._settings.on_commit is not None)
         if asked is not None:
-            committed = _partitions((yield asked))
-            if given is None:
-                missing = {p[:2] for p in self._assignment()}.difference((p.topic, p.partition) for p in committed)
-                committed = sorted(committed + [TopicPartition(*place) for place in missing])
-            return committed
+            return _partitions((yield asked))
         self._watch_commits(given)
         return None
 
