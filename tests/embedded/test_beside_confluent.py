@@ -92,3 +92,51 @@ def test_on_commit_of_all_partitions_lists_each_assigned_partition(embedded, top
         (None, [(0, -1001, None), (2, 3, None)]),
     ]
     consumer.close()
+
+
+@pytest.fixture(params=PACKAGES, ids=lambda package: package.__name__)
+def fenced(request, embedded, topic):
+    """A static member that another one has replaced: the package, the consumer, and the results of its commits."""
+    package, results = request.param, []
+
+    def on_commit(error, partitions):
+        results.append((error.code(), [(p.partition, p.error and p.error.code()) for p in partitions]))
+
+    consumer = package.Consumer(settings(
+        embedded, group_id=f"fenced-{request.node.name}", group_instance_id="one", enable_auto_commit=False,
+        session_timeout_ms=6000, heartbeat_interval_ms=50, on_commit=on_commit))
+    consumer.subscribe([topic])
+    take(consumer, RECORDS)
+    embedded.push_request_errors(HEARTBEAT, [kconsumer.KafkaError.FENCED_INSTANCE_ID])
+    yield package, consumer, results
+    embedded.clear_request_errors(HEARTBEAT)
+    consumer.close()
+
+
+def test_a_fatal_error_has_the_code_fatal(fenced):
+    package, consumer, _ = fenced
+    error = take_error(consumer).error()
+    assert error.code() == package.KafkaError._FATAL == kconsumer.KafkaError._FATAL
+    assert error.name() == "_FATAL"
+    assert not error.retriable()
+    assert "Fatal error" in error.str() and "group.instance.id" in error.str()
+    if package is kconsumer:
+        assert error.fatal()  # not there, where only error_cb's errors have it
+        assert error.cause == kconsumer.KafkaError.FENCED_INSTANCE_ID
+        with pytest.raises(kconsumer.FencedError, match="FENCED_INSTANCE_ID"):
+            consumer.consume_batch()
+
+
+def test_commits_after_a_fatal_error_report_it_first(fenced, topic):
+    package, consumer, results = fenced
+    take_error(consumer)
+    offsets = [package.TopicPartition(topic, 1, 3)]
+    for given in ({}, {"offsets": offsets}):
+        with pytest.raises(package.KafkaException, match="Fatal error") as raised:
+            consumer.commit(asynchronous=False, **given)
+        assert raised.value.args[0].code() == package.KafkaError._FATAL
+        seen = len(results)
+        consumer.commit(**given)
+        poll_until(consumer, lambda seen=seen: len(results) > seen)
+    fatal = package.KafkaError._FATAL
+    assert results == [(fatal, []), (fatal, [(1, fatal)])]
