@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
@@ -205,6 +205,29 @@ class GroupConsumer(GroupCore):
         ))
 
     # ---- offsets
+
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: Literal[True] = True,
+    ) -> None: ...
+
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None, *,
+        asynchronous: Literal[False],
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    def commit(
+        self, message: Message | None, offsets: Iterable[TopicPartition] | None, asynchronous: Literal[False],
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: bool = True, **kwargs: Any,
+    ) -> list[TopicPartition] | None: ...
 
     def commit(
         self,
