@@ -35,7 +35,7 @@ Owns: their signatures and docstrings, which are Consumer's. Threads: the loop's
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kconsumer.aio.calls import LoopCalls
 from kconsumer.consumer.group_consumer import Rebalanced
@@ -100,6 +100,8 @@ def _arguments(arguments: ast.arguments) -> list[str]:
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     for argument, default in zip(arguments.args, defaults, strict=True):
         texts.append(ast.unparse(argument) + (f" = {ast.unparse(default)}" if default is not None else ""))
+    if arguments.kwonlyargs:
+        texts += ["*", *map(ast.unparse, arguments.kwonlyargs)]
     if arguments.kwarg is not None:
         texts.append("**" + ast.unparse(arguments.kwarg))
     return texts

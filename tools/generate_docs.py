@@ -41,7 +41,7 @@ INTRODUCTION = """\
   and the allowed values. For an unknown name it suggests the nearest known one.
 - Properties marked *live* can be changed on a running consumer with `set_config({...})`.
 
-Defaults are those of librdkafka 2.16. Different defaults of librdkafka or the Java consumer of Kafka 4.3 are given too.
+Defaults are those of librdkafka 2.16. Different defaults of librdkafka or the Java consumer of Kafka 4.4 are given too.
 
 The page has three parts: the properties that matter most, all [honoured](#client) properties by topic, and properties
 that are [accepted](#accepted-properties) without effect or [refused](#refused-properties).

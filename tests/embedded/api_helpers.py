@@ -10,7 +10,8 @@ PATIENCE = 20.0  # seconds within which anything must have happened
 def settings(cluster, **more):
     """Configuration for a reader of `cluster`; keywords are properties with underscores for dots."""
     config = {"bootstrap.servers": cluster.bootstrap_servers, "auto.offset.reset": "earliest"}
-    config.update({name.replace("_", ".") if not name.endswith("_cb") else name: v for name, v in more.items()})
+    config.update({name if name.endswith("_cb") or name == "on_commit" else name.replace("_", "."): v
+                   for name, v in more.items()})
     return config
 
 

@@ -160,6 +160,7 @@ def test_docs_blocks_not_run():
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/spark/test_table_formats.py and tests/cluster run it"),
         ("ingest.md", "a later section makes the table; tests/ingest/test_evolution.py does the same"),
+        ("migrating.md", "needs a separate process; tests/embedded/test_compat.py is this"),
         ("migrating.md", "kafka-python's side of the comparison, for the eye"),
         ("testing.md", "tests/embedded/test_pytest_plugin.py runs such tests"),
         ("testing.md", "needs Docker"),

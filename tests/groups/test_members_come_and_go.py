@@ -296,4 +296,4 @@ REASONS = {"FENCED_INSTANCE_ID": "fenced", "UNRELEASED_INSTANCE_ID": "still used
 def fatal(member: Member, code: str = "") -> bool:
     """Whether the member got a fatal error, with this code if one is given."""
     told = [e for e in member.said("error") if is_fatal(e)]
-    return bool(told) and (not code or code in told[0]["error"] or REASONS[code] in told[0]["text"])
+    return bool(told) and (not code or code in told[0]["error"] + told[0]["text"] or REASONS[code] in told[0]["text"])

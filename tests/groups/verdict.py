@@ -134,7 +134,7 @@ class Written:
 UNANSWERED = ("_TRANSPORT", "_TIMED_OUT")
 # A coordinator says so of a member that it does not know (any more): after a fault, or after the member's own leave.
 UNKNOWN = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID",
-           "REBALANCE_IN_PROGRESS", "_ASSIGNMENT_LOST")
+           "REBALANCE_IN_PROGRESS", "_ASSIGNMENT_LOST", "_FATAL")
 LATE_S = 30.0  # within it an unanswered commit has been stored, or never will be
 LEADER_S = 8.0  # so long after it stopped, a leader has been removed: its session timeout is 6 s
 SOON_S = 2.0  # within which a member that runs again calls what waited

@@ -48,7 +48,7 @@ class Scene:
     def _heard(self, error: KafkaError) -> None:
         self.said.append(error.str())
         if error.fatal():
-            self.fatal.add(error.code())
+            self.fatal.add(error.cause)
 
     def timed(self, name: str, allowed_s: float, call: Callable[[], Any]) -> Any:
         """Notes how far beyond its time the call went, and anything it raised that it should not."""

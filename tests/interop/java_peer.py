@@ -11,9 +11,10 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KAFKA_VERSION = "4.3.1"
-ARTIFACTS = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}", "org.slf4j:slf4j-api:1.7.36",
-             *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
+KAFKA_VERSION = "4.3.1"  # of the protocol (tools/generate_protocol.py)
+CONFIG_VERSION = "4.4.0"  # of the table of properties (src/kconsumer/config/properties.py)
+OTHERS = ["org.slf4j:slf4j-api:1.7.36",
+          *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
 FETCH_SECONDS = 600
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
@@ -23,20 +24,21 @@ def jar_path(artifact: str) -> Path:
     return ROOT / "build" / "kafka-clients" / f"{name}-{version}.jar"
 
 
-def fetch_jars() -> list[Path]:
+def fetch_jars(version: str = KAFKA_VERSION) -> list[Path]:
     """The jars, kafka-clients first; through Maven the first time, which another test process waits for."""
-    folder = jar_path(ARTIFACTS[0]).parent
+    artifacts = [f"org.apache.kafka:kafka-clients:{version}", *OTHERS]
+    folder = jar_path(artifacts[0]).parent
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _fetch()
-    return [jar_path(artifact) for artifact in ARTIFACTS]
+        _fetch(artifacts)
+    return [jar_path(artifact) for artifact in artifacts]
 
 
-def _fetch() -> None:
+def _fetch(artifacts: list[str]) -> None:
     missing = [program for program in ("java", "mvn") if not shutil.which(program)]
     assert not missing, f"needs {' and '.join(missing)} (make setup)"
-    for artifact in ARTIFACTS:
+    for artifact in artifacts:
         if not jar_path(artifact).exists():
             subprocess.run(["mvn", "-q", "-B", COPY, f"-Dartifact={artifact}",
                             f"-DoutputDirectory={jar_path(artifact).parent}"], check=True, cwd=ROOT,

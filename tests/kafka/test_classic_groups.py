@@ -103,7 +103,7 @@ def test_a_second_member_of_an_instance_fences_the_first(kafka, topic, topic_nam
     while not errors and time.monotonic() < end:
         message = made[0].poll(0.1)
         if message is not None and message.error() is not None:
-            errors.append((message.error().code(), message.error().fatal()))
+            errors.append((message.error().cause, message.error().fatal()))
     assert errors == [(82, True)]
 
 

@@ -116,7 +116,7 @@ def test_a_static_member_whose_join_has_no_answer_joins(kafka, topic_name, made)
             found = other.poll(PATIENCE)
             assert found is not None, "a second member with this id must be refused"
             error = found.error()
-        assert error.code() == KafkaError.UNRELEASED_INSTANCE_ID
+        assert error.cause == KafkaError.UNRELEASED_INSTANCE_ID
         assert error.fatal()
         member.close()
 

@@ -147,7 +147,7 @@ def test_a_broker_that_is_too_old_is_refused_by_name(topic_name):
         with open_reader(cluster, topic, [0]) as consumer:
             message = consumer.poll(PATIENCE)
             assert message.error().fatal()
-            assert message.error().code() == kconsumer.KafkaError._UNSUPPORTED_FEATURE
+            assert message.error().cause == kconsumer.KafkaError._UNSUPPORTED_FEATURE
             text = message.error().str()
             assert "Fetch" in text and "127.0.0.1" in text and "4" in text, text
             with pytest.raises(kconsumer.UnsupportedVersionError):

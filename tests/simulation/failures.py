@@ -25,7 +25,7 @@ Identity = tuple[str, int]  # a member id, and which of its lives (SimulatedClus
 BY_COORDINATOR = frozenset((
     KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS,
     KafkaError.FENCED_INSTANCE_ID, KafkaError.STALE_MEMBER_EPOCH, KafkaError.FENCED_MEMBER_EPOCH,
-    KafkaError._ASSIGNMENT_LOST))
+    KafkaError._ASSIGNMENT_LOST, KafkaError._FATAL))
 # No coordinator answered in time.
 NO_ANSWER = frozenset((
     KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._UNKNOWN_BROKER, KafkaError._WAIT_COORD,

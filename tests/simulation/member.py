@@ -597,8 +597,8 @@ class Member(Application):
         if error.code() == KafkaError._MAX_POLL_EXCEEDED:
             self.failures.too_slow()
             self.words.forget_all()
-        if error.fatal() or error.code() in FATAL_ERRORS:
-            if error.code() in FATAL_ERRORS and self.has_its_id():
+        if error.fatal() or error.cause in FATAL_ERRORS:
+            if error.cause in FATAL_ERRORS and self.has_its_id():
                 raise self.broken(f"error {error}: no other process has had its id")
             self.fatal()
 
@@ -624,7 +624,7 @@ class Member(Application):
             self.history.later(2000, self.come_back)
 
     def expect(self, error, *codes: int) -> None:
-        if error.code() not in codes:
+        if error.cause not in codes:
             raise self.broken(f"error {error}")
 
     def check(self, messages) -> None:

@@ -51,7 +51,9 @@ from kconsumer._core.events.background_event cimport (
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN, REBALANCE_ERROR, REBALANCE_GIVEN_UP, REBALANCE_LOST, REBALANCE_REVOKE,
 )
-from kconsumer._core.events.topic_partition cimport contains_name, partitions_with, partitions_without, sort_names
+from kconsumer._core.events.topic_partition cimport (
+    contains_name, partitions_with, partitions_without, sort_names, sort_offsets,
+)
 from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR, FETCHED_RECORDS, BatchFailure, FetchSession, SessionPartition, SessionTopic,
 )

@@ -104,7 +104,7 @@ cdef class ConsumerCore(ConsumerParts):
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
-            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "out of memory while fetching", fatal=True)
+            self.fatal = error_for(KafkaError._CRIT_SYS_RESOURCE, "out of memory while fetching", fatal=True)
         return 0
 
     def _attending_group(self, uint32_t bits):

@@ -17,6 +17,7 @@ cdef class ConsumerNetworkThread:
     cdef FetchDecoder decoder                     # thread: N
     cdef BackgroundEventQueue* background         # thread: N (shared inside)
     cdef FetchCounters* counters                  # thread: N (atomics)
+    cdef string instance_name                     # thread: N (unique in the process)
     cdef string client_id                         # thread: N
     cdef int64_t started_ms                       # thread: N
     cdef int64_t statistics_interval_ms           # thread: N

@@ -125,8 +125,8 @@ cdef class ConsumerNetworkThread:
         self.background.add(event)
 
     cdef string statistics(self, int64_t now_ms) noexcept nogil:
-        return write_statistics(self.fetch_sender, self.background, self.client_id, self.started_ms * 1000,
-                                now_ms * 1000)
+        return write_statistics(self.fetch_sender, self.background, self.instance_name, self.client_id,
+                                self.started_ms * 1000, now_ms * 1000)
 
     # ---- the thread
 

@@ -139,6 +139,7 @@ cdef class ConsumerParts:
         n.decoder = self.decoder
         n.background = &self.background
         n.counters = &self.counters
+        n.instance_name = utf8(settings.instance_name)
         n.client_id = utf8(settings.client_id)
         self.idle.start(self.clock.now_us())
         n.started_ms = self.clock.now_ms()

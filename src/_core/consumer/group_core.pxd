@@ -40,10 +40,10 @@ cdef class GroupCore(ConsumerCore):
     cdef int _hide_topics(self, const vector[string]& names, TopicPatterns& matcher) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
     cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1
-    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
+    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out, bint all=*) except -1
     cdef int _commit_returned(self) except -1
     cdef int _commit_states(self, vector[PartitionState*]& states) except -1
-    cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
+    cdef int _standing_of_all(self, vector[PartitionOffset]& out, bint all=*) except -1
     cdef bint _drop_rebalances(self, vector[TopicPartition]& given_up) except -1
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

@@ -276,10 +276,11 @@ cdef class GroupCore(ConsumerCore):
                 found.release()
         return 0
 
-    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
+    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out, bint all=False) except -1:
         """Collect the changed offsets to commit.
 
-        Each is the position after the returned records, or the stored offset.
+        Each is the position after the returned records, or the stored offset. `all`: also the partitions without a
+        changed offset, with OFFSET_INVALID.
         """
         cdef PartitionState* p
         cdef PartitionOffset found
@@ -287,6 +288,10 @@ cdef class GroupCore(ConsumerCore):
         for p in states:
             if p.standing(self.group.auto_offset_store, self._processed_only, found):
                 out.push_back(found)
+            elif all:
+                out.push_back(PartitionOffset())
+                out.back().topic = p.topic
+                out.back().partition = p.partition
         self.subscription.lock.unlock()
         return 0
 
@@ -311,10 +316,10 @@ cdef class GroupCore(ConsumerCore):
         self.application.add(event)
         return 0
 
-    cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1:
+    cdef int _standing_of_all(self, vector[PartitionOffset]& out, bint all=False) except -1:
         cdef vector[PartitionState*] states
         self.subscription.snapshot(states)
-        self._standing(states, out)
+        self._standing(states, out, all)
         release_states(states)
         return 0
 
@@ -536,7 +541,9 @@ cdef class GroupCore(ConsumerCore):
         asked = question(event)
         event.notify = notify and not wait
         if offsets is None:
-            self._standing_of_all(event.offsets)
+            # As in confluent_kafka, the result has each assigned partition.
+            self._standing_of_all(event.offsets, wait or notify)
+            sort_offsets(event.offsets)
         else:
             for topic, partition, offset, leader_epoch, metadata in offsets:
                 given.topic = utf8(topic)
@@ -556,11 +563,12 @@ cdef class GroupCore(ConsumerCore):
         cdef PartitionState* p
         cdef size_t i
         for i in range(offsets.size()):
+            if offsets[i].offset < 0:
+                continue
             p = self.subscription.find(offsets[i].topic, offsets[i].partition)
             if p != NULL:
                 self.subscription.lock.lock()
-                if offsets[i].offset >= 0:
-                    p.asked_offset.store(offsets[i].offset)
+                p.asked_offset.store(offsets[i].offset)
                 p.named_offset = offsets[i].offset
                 p.named_leader_epoch = offsets[i].leader_epoch
                 if 0 <= p.stored_offset < p.named_offset:

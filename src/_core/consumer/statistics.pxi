@@ -282,8 +282,8 @@ cdef extern from *:
 # ---- the whole document
 
 
-cdef string write_statistics(FetchSender sender, BackgroundEventQueue* background, const string& client_id,
-                             int64_t started_us, int64_t now_us) noexcept nogil:
+cdef string write_statistics(FetchSender sender, BackgroundEventQueue* background, const string& name,
+                             const string& client_id, int64_t started_us, int64_t now_us) noexcept nogil:
     cdef vector[NodeStats] nodes
     cdef FetchCounters* counters = sender.counters
     cdef string out = string(b"{")
@@ -291,7 +291,7 @@ cdef string write_statistics(FetchSender sender, BackgroundEventQueue* backgroun
     cdef size_t i
     cdef int64_t tx = 0, tx_bytes = 0, rx = 0, rx_bytes = 0
     sender.delegate.network.collect_stats(nodes)
-    text(out, b"name", client_id)
+    text(out, b"name", name)
     text(out, b"client_id", client_id)
     text(out, b"type", string(b"consumer"))
     number(out, b"ts", now_us)

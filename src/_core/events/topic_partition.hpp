@@ -32,6 +32,13 @@ struct PartitionOffset {
 
 inline void sort_partitions(std::vector<TopicPartition>& p) { std::sort(p.begin(), p.end()); }
 
+inline void sort_offsets(std::vector<PartitionOffset>& offsets) {
+  std::sort(offsets.begin(), offsets.end(), [](const PartitionOffset& a, const PartitionOffset& b) {
+    const int order = a.topic.compare(b.topic);
+    return order != 0 ? order < 0 : a.partition < b.partition;
+  });
+}
+
 inline void sort_names(std::vector<std::string>& names) { std::sort(names.begin(), names.end()); }
 
 inline bool contains_name(const std::vector<std::string>& sorted, const std::string& name) {

@@ -19,6 +19,7 @@ cdef extern from "events/topic_partition.hpp" namespace "kc" nogil:
         int32_t error
 
     void sort_partitions(vector[TopicPartition]&)
+    void sort_offsets(vector[PartitionOffset]&)
     void sort_names(vector[string]&)
     bint contains_name(const vector[string]& sorted, const string& name)
     bint holds_partition(const vector[TopicPartition]& sorted, const string& topic, int32_t partition)

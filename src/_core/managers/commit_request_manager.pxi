@@ -30,7 +30,7 @@ After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTA
 Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is not a member, _ASSIGNMENT_LOST for commits
 that waited when the assignment was lost and for partitions that N gave up without the application, STALE_MEMBER_EPOCH
 or ILLEGAL_GENERATION for a partition that was revoked
-while its commit waited, _NO_OFFSET where there is nothing to commit.
+while its commit waited, _NO_OFFSET where there is nothing to commit. After a fatal error, _FATAL precedes all of them.
 """
 
 
@@ -153,6 +153,7 @@ cdef class CommitRequestManager(RequestManager):
         cdef uint64_t sequence = self.next_sequence
         cdef bint as_member = self.membership.subscribed and (departing or not self.membership.leaving)
         cdef bint out = as_member and not self.membership.joined
+        cdef bint fatal = not self.membership.fatal.ok()
         cdef bint refused
         cdef bint plain
         cdef int64_t deadline_ms = event.deadline_ms
@@ -160,8 +161,9 @@ cdef class CommitRequestManager(RequestManager):
         cdef size_t i
         for i in range(event.offsets.size()):
             event.offsets[i].error = 0
-        refused = as_member and not departing and self.positions.subscription.refuse_given_up(event.offsets)
-        plain = not departing and not out and not refused and is_plain(event)
+        refused = (as_member and not departing and not fatal
+                   and self.positions.subscription.refuse_given_up(event.offsets))
+        plain = not departing and not out and not fatal and not refused and is_plain(event)
         if not event.sync:
             deadline_ms = min(deadline_ms, now_ms + self.config.session_timeout_ms)
         self.next_sequence += 1
@@ -188,7 +190,9 @@ cdef class CommitRequestManager(RequestManager):
                 queued.left += 1
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
-        if queued.left == 0 and refused:
+        if fatal and (queued.left > 0 or not event.automatic):
+            self._finish(sequence, <int>ERR_FATAL, self.membership.fatal.detail.c_str(), now_ms)
+        elif queued.left == 0 and refused:
             self._finish(sequence, 0, b"", now_ms)
         elif queued.left == 0:
             self._finish(sequence, <int>ERR_NO_OFFSET, b"no offset to commit", now_ms)

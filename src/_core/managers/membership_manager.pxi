@@ -576,6 +576,7 @@ cdef class MembershipManager:
         if losing and not self.awaiting_lost:
             self._lose(now_ms)
         if fatal:
+            self.membership.fatal = status
             event.type = BACKGROUND_ERROR
             event.status = status
             event.fatal = True
@@ -776,6 +777,7 @@ cdef class MembershipManager:
         event.status.detail.assign(b"bug: a group member cannot go from ").append(member_state_name(self.state))
         event.status.detail.append(b" to ").append(member_state_name(to))
         event.fatal = True
+        self.membership.fatal = event.status
         self.background.log.push(3, b"BUG", event.status.detail)
         self.background.add(event)
         self.state = MEMBER_FATAL

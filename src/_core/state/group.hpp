@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.hpp"
 #include "events/topic_partition.hpp"
 #include "state/member_state.hpp"
 #include "state/session.hpp"
@@ -43,6 +44,7 @@ struct Membership {
   int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
   bool joining = false;         // a JoinGroup was sent: the coordinator may be one generation ahead (set by
                                 // ClassicGroupManager)
+  Status fatal;                 // why this consumer can never be a member again; later commits fail with ERR_FATAL
   const std::vector<TopicPartition>* owned = nullptr;  // MembershipManager.owned: this member owns a partition until
                                                        // its revocation is acknowledged
   bool owns(const std::string& topic, int32_t partition) const {

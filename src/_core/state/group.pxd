@@ -1,5 +1,6 @@
 # Declares state/group.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.state.session cimport Session
 
@@ -33,6 +34,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         string member_id
         int32_t epoch
         bint joining
+        Status fatal
         const vector[TopicPartition]* owned
         bint owns(const string& topic, int32_t partition)
 

@@ -6,7 +6,7 @@ Owns: their signatures and docstrings, which are Consumer's. Threads: the loop's
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kconsumer.aio.calls import LoopCalls
 from kconsumer.consumer.group_consumer import Rebalanced
@@ -268,6 +268,37 @@ class Methods(LoopCalls):
         """Make the waiting call, or else the next one, raise WakeupError. Thread-safe."""
         self._enter()
         self._inner.wakeup()
+
+    @overload
+    async def commit(
+        self,
+        message: Message | None = None,
+        offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: Literal[True] = True,
+    ) -> None: ...
+
+    @overload
+    async def commit(
+        self,
+        message: Message | None = None,
+        offsets: Iterable[TopicPartition] | None = None,
+        *,
+        asynchronous: Literal[False],
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    async def commit(
+        self, message: Message | None, offsets: Iterable[TopicPartition] | None, asynchronous: Literal[False]
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    async def commit(
+        self,
+        message: Message | None = None,
+        offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: bool = True,
+        **kwargs: Any,
+    ) -> list[TopicPartition] | None: ...
 
     async def commit(
         self,

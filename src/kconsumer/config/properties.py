@@ -2,7 +2,7 @@
 
 Owns: PROPERTIES, BY_NAME. Threads: any (immutable). Never: reads a value; defines a default twice.
 
-The names are librdkafka 2.16's (consumer and common properties), the Java consumer's (Kafka 4.3), and kconsumer's own.
+The names are librdkafka 2.16's (consumer and common properties), the Java consumer's (Kafka 4.4), and kconsumer's own.
 tools/generate_docs.py generates docs/configuration.md from this table.
 """
 
@@ -275,6 +275,12 @@ _NO_EFFECT = (
              "offsets are stored by the broker"),
     refused(enum("offset.store.method", words("none", "file", "broker"), "broker", "Where offsets are stored."),
             "offsets are stored by the broker only", "broker"),
+    accepted(integer("bootstrap.resolve.timeout.ms", 0, INT32_MAX, 0, "Time to resolve `bootstrap.servers` (KIP-909).",
+                     librdkafka_default=ABSENT, java_default=SAME),
+             "names are resolved again until a broker is found; calls end at their own timeouts", 0),
+    accepted(boolean("metadata.cluster.check.enable", True, "Let brokers refuse connections that are meant for others "
+                     "(KIP-1242).", librdkafka_default=ABSENT, java_default=SAME),
+             "brokers are not asked to check yet", False),
     accepted(integer("socket.connection.setup.timeout.max.ms", 0, INT32_MAX, 30_000, "Longest set-up time after "
                      "repeated failures.", librdkafka_default=ABSENT, java_default=SAME),
              "`socket.connection.setup.timeout.ms` does not grow; `reconnect.backoff.ms` paces reconnections"),
@@ -347,16 +353,18 @@ _PRODUCER = (
     _ignored("msg_order_cmp", Kind.CALLABLE),
 )
 
-# The Java consumer's defaults (Kafka 4.3) of properties that it shares with librdkafka.
+# The Java consumer's defaults (Kafka 4.4) of properties that it shares with librdkafka.
 _JAVA_DEFAULTS: Final[dict[str, object]] = {
     "allow.auto.create.topics": True,
     "client.id": "",
     "connections.max.idle.ms": 540_000,
     "isolation.level": "read_uncommitted",
+    "max.partition.fetch.bytes": 1_048_576,
     "metadata.max.age.ms": 300_000,
     "partition.assignment.strategy": ("range", "cooperative-sticky"),
     "reconnect.backoff.max.ms": 1000,
     "reconnect.backoff.ms": 50,
+    "sasl.kerberos.service.name": None,
     "socket.connection.setup.timeout.ms": 10_000,
     "socket.receive.buffer.bytes": 65_536,
     "socket.send.buffer.bytes": 131_072,
@@ -366,10 +374,10 @@ _JAVA_DEFAULTS: Final[dict[str, object]] = {
         "auto.commit.interval.ms", "auto.offset.reset", "bootstrap.servers", "check.crcs", "client.dns.lookup",
         "client.rack", "enable.auto.commit", "enable.metrics.push", "fetch.max.bytes", "fetch.min.bytes",
         "fetch.wait.max.ms", "group.id", "group.instance.id", "group.protocol", "group.remote.assignor",
-        "heartbeat.interval.ms", "max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records",
+        "heartbeat.interval.ms", "max.poll.interval.ms", "max.poll.records",
         "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "retry.backoff.max.ms",
         "retry.backoff.ms", "security.protocol", "session.timeout.ms", "share.acknowledgement.mode",
-        "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.service.name",
+        "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin",
         "sasl.mechanism", "sasl.oauthbearer.assertion.algorithm", "sasl.oauthbearer.assertion.claim.aud",
         "sasl.oauthbearer.assertion.claim.exp.seconds", "sasl.oauthbearer.assertion.claim.iss",
         "sasl.oauthbearer.assertion.claim.jti.include", "sasl.oauthbearer.assertion.claim.nbf.seconds",

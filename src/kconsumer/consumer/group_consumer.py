@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kconsumer._core.consumer.consumer import GroupCore, Message
 from kconsumer.consumer import at_exit
@@ -205,6 +205,29 @@ class GroupConsumer(GroupCore):
 
     # ---- offsets
 
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: Literal[True] = True,
+    ) -> None: ...
+
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None, *,
+        asynchronous: Literal[False],
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    def commit(
+        self, message: Message | None, offsets: Iterable[TopicPartition] | None, asynchronous: Literal[False],
+    ) -> list[TopicPartition]: ...
+
+    @overload
+    def commit(
+        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: bool = True, **kwargs: Any,
+    ) -> list[TopicPartition] | None: ...
+
     def commit(
         self,
         message: Message | None = None,
@@ -242,11 +265,7 @@ class GroupConsumer(GroupCore):
         given = self._given(message, offsets, "commit")
         asked = self._ask_commit(given, not asynchronous, self._settings.on_commit is not None)
         if asked is not None:
-            committed = _partitions((yield asked))
-            if given is None:
-                missing = {p[:2] for p in self._assignment()}.difference((p.topic, p.partition) for p in committed)
-                committed = sorted(committed + [TopicPartition(*place) for place in missing])
-            return committed
+            return _partitions((yield asked))
         self._watch_commits(given)
         return None
 

@@ -66,6 +66,7 @@ class KafkaError(Shared, Codes):
         topic: name of the affected topic, if known.
         partition: number of the affected partition, if known.
         offset: affected offset, if known.
+        cause: the code of the error that ended the consumer, if this is a fatal error; by default `error`.
 
     Raises:
         TypeError: the code is not an int, or the reason is neither str nor None.
@@ -84,6 +85,7 @@ class KafkaError(Shared, Codes):
         topic: _str | None = None,
         partition: int | None = None,
         offset: int | None = None,
+        cause: int | None = None,
     ) -> None:
         if reason is not None and not isinstance(reason, _str):
             raise TypeError(f"reason must be str or None, not {type(reason).__name__}")
@@ -97,6 +99,7 @@ class KafkaError(Shared, Codes):
         self._topic = topic
         self._partition = partition
         self._offset = offset
+        self._cause = self._code if cause is None else cause
 
     def code(self) -> int:
         """The error code."""
@@ -137,6 +140,11 @@ class KafkaError(Shared, Codes):
         """Affected offset, or None."""
         return self._offset
 
+    @property
+    def cause(self) -> int:
+        """The code of the error that ended the consumer, if ``code()`` is _FATAL; else ``code()``."""
+        return self._cause
+
     def __repr__(self) -> _str:
         fatal = "FATAL," if self._fatal else ""
         return f'KafkaError{{{fatal}code={self.name()},val={self._code},str="{self.str()}"}}'
@@ -172,7 +180,8 @@ class KafkaError(Shared, Codes):
 
     def __reduce__(self) -> tuple[Any, ...]:
         flags = (self._code, self._reason, self._fatal, self._retriable, self._txn_requires_abort)
-        return _restore_error, (type(self), flags, self._topic, self._partition, self._offset)
+        more = {"topic": self._topic, "partition": self._partition, "offset": self._offset, "cause": self._cause}
+        return _restore_error, (type(self), flags, more)
 
 
 def _code_of(other: object) -> int | None:
@@ -183,10 +192,8 @@ def _code_of(other: object) -> int | None:
     return other.code() if alike else None  # type: ignore[attr-defined]
 
 
-def _restore_error(
-    cls: type[KafkaError], flags: tuple[Any, ...], topic: str | None, partition: int | None, offset: int | None
-) -> KafkaError:
-    return cls(*flags, topic=topic, partition=partition, offset=offset)
+def _restore_error(cls: type[KafkaError], flags: tuple[Any, ...], more: dict[str, Any]) -> KafkaError:
+    return cls(*flags, **more)
 
 
 class KafkaException(SharedException):
@@ -442,6 +449,9 @@ _BY_CLASS: Final[dict[type[KafkaException], tuple[int, ...]]] = {
 _CLASS_OF: Final[dict[int, type[KafkaException]]] = {code: cls for cls, codes in _BY_CLASS.items() for code in codes}
 
 
+_WITH_PHRASE: Final = frozenset({Codes._NO_OFFSET, Codes._FATAL})
+
+
 def error_for(
     code: int,
     detail: str = "",
@@ -457,15 +467,20 @@ def error_for(
     Args:
         code: a code of :class:`KafkaError`.
         detail: the error and its place; empty: the code's own text.
-        fatal: the consumer cannot continue; a fatal error is not retriable.
+        fatal: the consumer cannot continue. As in confluent_kafka the code is _FATAL then, and `code` is the cause.
         retriable: None: as the code defines.
         topic, partition, offset: the affected ones, if known.
     """
+    cause, fatal = code, fatal or code == KafkaError._FATAL
+    if fatal:
+        name, code = codes.name(cause), KafkaError._FATAL
+        detail = detail or codes.text(cause)
+        detail = detail if name in detail or cause == code else f"{name}: {detail}"
     if retriable is None:
         retriable = not fatal and codes.is_retriable(code)
-    # Programs search the exception of commit() for librdkafka's words, since they ignore a commit without offsets.
-    reason = codes.with_phrase(code, detail) if detail and code == KafkaError._NO_OFFSET else detail or None
-    return KafkaError(code, reason, fatal, retriable, topic=topic, partition=partition, offset=offset)
+    # Programs search the texts of these two for librdkafka's words: they ignore a commit without offsets.
+    reason = codes.with_phrase(code, detail) if detail and code in _WITH_PHRASE else detail or None
+    return KafkaError(code, reason, fatal, retriable, topic=topic, partition=partition, offset=offset, cause=cause)
 
 
 _TOPIC_REMEDIES: Final = {
@@ -485,8 +500,8 @@ def topic_exception(topic: str, code: int) -> KafkaException:
 
 
 def exception_from(error: KafkaError) -> KafkaException:
-    """Return an exception with `error`, of the subclass for its code."""
-    return _CLASS_OF.get(error.code(), KafkaException)(error)
+    """Return an exception with `error`, of the subclass for its cause."""
+    return _CLASS_OF.get(error.cause, KafkaException)(error)
 
 
 def exception_for(

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kconsumer._core.values.value_decoder import UNREADABLE_WRITER
+from kconsumer._core.values.values import UNREADABLE_WRITER
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding.field_watch import FieldsSeen, FieldWatch
 from kconsumer.ingest.errors import BadRecordError, IngestError

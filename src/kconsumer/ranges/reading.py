@@ -147,7 +147,7 @@ class RangeReading:
         """Return the same error with the range in its text."""
         found, wanted = error.args[0], self._wanted
         return exception_for(
-            found.code(), f"{wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
+            found.cause, f"{wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
             retriable=found.retriable(), topic=wanted.topic, partition=wanted.partition,
             offset=self._position if error.offset is None else error.offset,
         )

@@ -251,7 +251,7 @@ def test_a_fatal_error_is_kept_when_the_queue_is_full():
     message = loop.poll()
     assert len(loop.errors) == 10_001
     assert message.error().fatal()
-    assert message.error().code() == loop.errors[-1].code() == KafkaError.FENCED_INSTANCE_ID
+    assert message.error().cause == loop.errors[-1].cause == KafkaError.FENCED_INSTANCE_ID
 
 
 def test_a_wakeup_in_a_rebalance_loses_nothing(member):

@@ -111,9 +111,9 @@ class Member(Loop):
         """Codes of the errors that poll() hands out now; a fatal one, which it hands out for ever, once."""
         found: list[int] = []
         while (message := self.poll()) is not None:
-            if message.error().fatal() and message.error().code() in found:
+            if message.error().fatal() and message.error().cause in found:
                 break
-            found.append(message.error().code())
+            found.append(message.error().cause)
         return found
 
 

@@ -112,7 +112,7 @@ class GroupLoop(Loop):
         """A poll(0), whose error code (if any) is returned in a list; then what it posted is taken."""
         found = self.consumer.poll(0)
         self.turn(turns)
-        return [] if found is None else [found.error().code()]
+        return [] if found is None else [found.error().cause]
 
     @property
     def state(self) -> str:

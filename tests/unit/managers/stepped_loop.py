@@ -267,4 +267,4 @@ class Loop:
     def serve(self) -> list[int]:
         """Runs callbacks; the codes of all errors that error_cb got so far."""
         self.consumer._serve()
-        return [e.code() for e in self.errors]
+        return [e.cause for e in self.errors]

@@ -372,7 +372,7 @@ def test_join_that_is_refused_is_reported_and_tried_again(member, error):
     member.begin()
     member.refuse(JOIN, error)
     told = member.consumer.poll(0).error()
-    assert (told.code(), told.fatal(), told.retriable(), member.serve()) == (error, False, False, [])
+    assert (told.cause, told.fatal(), told.retriable(), member.serve()) == (error, False, False, [])
     member.advance(200)
     member.refuse(JOIN, error)
     assert member.serve() == [error]
@@ -388,7 +388,7 @@ def test_join_that_can_never_succeed(error):
     member.refuse(JOIN, error)
     assert member.state == "FATAL"
     told = member.consumer.poll(0).error()
-    assert (told.code(), told.fatal(), told.retriable()) == (error, error == FENCED_INSTANCE, False)
+    assert (told.cause, told.fatal(), told.retriable()) == (error, error == FENCED_INSTANCE, False)
     member.advance(10_000)
     assert member.sent(JOIN) == []
 

@@ -667,7 +667,7 @@ def test_permanent_group_errors_are_fatal(member, code):
     assert member.beats() == []
     assert member.assigned == []
     error = member.poll().error()
-    assert (error.code(), error.fatal(), error.retriable()) == (code, True, False)  # as in librdkafka
+    assert (error.cause, error.fatal(), error.retriable()) == (code, True, False)  # as in librdkafka
 
 
 @pytest.mark.parametrize("code", [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, FENCED_EPOCH, UNKNOWN_MEMBER, TOPIC_REFUSED])
@@ -686,7 +686,7 @@ def test_a_cluster_without_the_protocol_is_named_with_its_remedy(member):
     member.subscribe("t")
     member.settle()
     message = member.poll()
-    assert message.error().code() == UNSUPPORTED_FEATURE
+    assert message.error().cause == UNSUPPORTED_FEATURE
     assert message.error().fatal()
     assert "group.protocol=classic" in message.error().str()
     assert member.beats() == []
@@ -705,7 +705,7 @@ def test_an_instance_id_in_use_is_named():
     member.settle()
     member.refuse(member.beat(), UNRELEASED, "Static member me with member id x was fenced")
     error = member.poll().error()
-    assert error.code() == UNRELEASED
+    assert error.cause == UNRELEASED
     assert error.fatal()
     assert "group.instance.id me" in error.str()
 
@@ -714,7 +714,7 @@ def test_a_fatal_error_is_reported_forever(member):
     member.subscribe("^[z-a]")
     member.settle()
     member.refuse(member.beat(), INVALID_REGEX)
-    assert [member.poll().error().code() for _ in range(3)] == [INVALID_REGEX] * 3
+    assert [member.poll().error().cause for _ in range(3)] == [INVALID_REGEX] * 3
     with pytest.raises(KafkaException) as raised:
         member.consumer.consume_batch(timeout=0)
     assert raised.value.args[0].fatal()

@@ -166,7 +166,7 @@ def test_a_broker_too_old_to_be_fetched_from_is_fatal(loop):
     loop.assign(("t", 0, 0))
     loop.turn()
     message = loop.poll()
-    assert message.error().code() == UNSUPPORTED
+    assert message.error().cause == UNSUPPORTED
     assert message.error().fatal()
 
 
@@ -191,7 +191,7 @@ def test_a_fatal_error_is_given_again_without_haste(loop, call):
     for timeout, waited in ((0.02, 0.019), (0, 0), (None, 0.1)):
         before = time.monotonic()
         error = ask(timeout)
-        assert error.fatal() and error.code() == UNSUPPORTED
+        assert error.fatal() and error.cause == UNSUPPORTED
         assert time.monotonic() - before >= waited
     timer = threading.Timer(0.02, loop.consumer.wakeup)
     timer.start()

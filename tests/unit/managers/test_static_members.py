@@ -77,7 +77,7 @@ def test_a_member_releases_the_id_that_it_has_and_joins(member, begin, answer):
 
 def is_fatal(member):
     error = member.poll().error()
-    assert (error.code(), error.fatal()) == (UNRELEASED, True)
+    assert (error.cause, error.fatal()) == (UNRELEASED, True)
     assert "group.instance.id me" in error.str()
     member.advance(20_000)
     member.settle()

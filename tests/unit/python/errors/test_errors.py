@@ -178,7 +178,14 @@ def test_error_for_lets_the_caller_decide() -> None:
     assert not error_for(KafkaError._TRANSPORT, retriable=False).retriable()
     assert error_for(KafkaError.INVALID_CONFIG, retriable=True).retriable()
     fatal = error_for(KafkaError._TRANSPORT, "gone", fatal=True)
-    assert fatal.fatal() and not fatal.retriable() and fatal.str() == "gone"
+    assert fatal.fatal() and not fatal.retriable()
+    assert (fatal.code(), fatal.cause) == (KafkaError._FATAL, KafkaError._TRANSPORT)
+    assert fatal.str() == "_TRANSPORT: gone (Local: Fatal error)"
+    again = error_for(fatal.cause, f"place: {fatal.str()}", fatal=True)
+    assert again.str() == "place: _TRANSPORT: gone (Local: Fatal error)"
+    assert type(errors.exception_from(pickle.loads(pickle.dumps(fatal)))) is errors.NetworkError
+    assert error_for(KafkaError._FATAL, "gone").fatal()
+    assert error_for(KafkaError._TRANSPORT).cause == KafkaError._TRANSPORT
     assert error_for(KafkaError._STATE).str() == KafkaError(KafkaError._STATE).str()
 
 
