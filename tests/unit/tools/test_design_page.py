@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "DESIGN.md"
 MOST_BYTES = 35_000
 MOST_INVARIANTS = 25
-SOURCES = {".py", ".pyx", ".pxd", ".hpp", ".map"}
+SOURCES = {".py", ".pyx", ".pxi", ".pxd", ".hpp", ".map"}
 # Paths on the page may leave out one of these.
 ROOTS = (ROOT, ROOT / "src/_core", ROOT / "src/kconsumer")
 CITED = re.compile(r"\btest_[a-z0-9_]+")
