@@ -107,11 +107,12 @@ class IcebergTable:
             refuse_foreign(self.storage.open(), self.storage.uri, iceberg=True)
             return None, schema
         self._check_spec()
+        wanted = self._widened(schema)
         for path in missing(schema, self._columns()):
             if self._table.schema().find_field(path).required:
                 raise IngestError(f"{self.name} has the required field {path}, which the schema lacks: add it, or give "
                                   "another table")
-        return self._columns(), self._widened(schema)
+        return self._columns(), wanted
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known, wanted = self.preview(schema, partition_by)
