@@ -67,7 +67,7 @@ def exactly(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         same = pc.or_(pc.equal(column, back), pc.and_(pc.is_nan(column), pc.is_nan(back)))
         if pc.any(pc.invert(same)).as_py():
             first = column.filter(pc.invert(same))[0]
-            raise pa.ArrowInvalid(f"Float value {first} would be rounded to float")
+            raise pa.ArrowInvalid(f"the value {first} would be rounded to float")
     return made
 
 
