@@ -118,8 +118,8 @@ PROGRAMS = (
         {f"tests/backends/test_kafka.py::TestKafkaStreams{protocol}::{test}": reason for protocol in ("", "Kip848")
          for test, reason in (
              ("test_consumer", "`unsubscribe()` runs `on_revoke` before it returns"),
-             ("test_consumer_polls_when_paused", "the end of a partition comes at once, before the record that the test "
-              "writes next (there: after a Fetch without records)"))},
+             ("test_consumer_polls_when_paused", "the end of a partition comes at once, before the record that the "
+              "test writes next (there: after a Fetch without records)"))},
         clients=_SWAPS, broker=_TOPICS,
         requirements=("-r", "{checkout}/requirements.txt", "pytest-benchmark"), arguments=("--benchmark-disable",),
     ),
