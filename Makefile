@@ -98,6 +98,7 @@ lint: build
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
 	$(PY) tests/network/table.py --check
+	$(PY) tools/drop_in_table.py --check
 	$(PY) tools/repository.py --check
 	$(PY) tools/prose.py
 
@@ -167,8 +168,8 @@ $(STAMPS)/drop-in: $(STAMPS)/setup
 	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16' pytest-asyncio 'aiokafka[lz4,snappy,zstd]'
 	@touch $@
 
-# confluent-kafka-python's or aiokafka's own tests of their consumers, with kconsumer in its place. SOURCE: a checkout of the
-# repository.
+# The tests of other clients, or of programs that use confluent_kafka, with kconsumer in its place (tools/drop_in_suites.py).
+# SOURCE: a checkout or an unpacked sdist; without it, the sdists that carry tests. ARGS: --results docs/drop-in.json, for example.
 drop-in: build $(STAMPS)/drop-in
 	$(PY) tools/drop_in.py $(SOURCE) $(ARGS)
 

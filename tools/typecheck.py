@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 STAGE = ROOT / "build" / "typecheck"
 
 
-def stage() -> None:
-    package = STAGE / "kconsumer"
-    shutil.rmtree(STAGE, ignore_errors=True)
+def stage(folder: Path = STAGE) -> None:
+    package = folder / "kconsumer"
+    shutil.rmtree(folder, ignore_errors=True)
     package.mkdir(parents=True)
     for entry in sorted((ROOT / "src" / "kconsumer").iterdir()):
         if entry.name != "__pycache__":

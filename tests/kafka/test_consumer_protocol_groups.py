@@ -66,7 +66,7 @@ class Scene:
             if message is None:
                 continue
             if message.error():
-                self.errors[name].append(message.error().code())
+                self.errors[name].append(message.error().cause)
             else:
                 self.read[name].append((message.topic(), message.partition(), message.offset()))
 
@@ -423,5 +423,5 @@ def test_a_broker_without_the_protocol_names_the_remedy(topic_name):
             consumer.subscribe([topic])
             message = consumer.poll(PATIENCE)
         assert message is not None
-        assert message.error().code() in (KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE)
+        assert message.error().cause in (KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE)
         assert "group.protocol=classic" in message.error().str()

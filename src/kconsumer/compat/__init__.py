@@ -21,14 +21,13 @@ from kconsumer.consumer import Consumer, DeserializingConsumer
 __all__ = ["Installed", "install", "uninstall"]
 
 _PACKAGE: Final = "confluent_kafka"
-# Our classes, with the modules of confluent_kafka that have a class of the same name. The first one must exist, but for
-# aio, which older versions do not have.
+# Our classes, with the modules of confluent_kafka that have a class of the same name. Older versions have no aio.
 _PLACES: Final[dict[type, tuple[str, ...]]] = {
     Consumer: (_PACKAGE, f"{_PACKAGE}.cimpl"),
     DeserializingConsumer: (_PACKAGE, f"{_PACKAGE}.deserializing_consumer"),
     AIOConsumer: (f"{_PACKAGE}.aio", f"{_PACKAGE}.aio._AIOConsumer"),
 }
-_replaced: list[tuple[ModuleType, str, type]] = []  # each with the class of confluent_kafka
+_replaced: list[tuple[ModuleType, type, type]] = []  # in which module, our class, and confluent_kafka's
 
 
 class Installed:
@@ -64,8 +63,8 @@ def install(*, force: bool = False) -> Installed:
     if kept and not force:
         raise RuntimeError(f"confluent_kafka's consumers are already in use: {', '.join(kept)}: call "
                            "kconsumer.compat.install() before these are imported, or with force=True to leave them")
-    for module, name, _ in found:
-        setattr(module, name, next(ours for ours in _PLACES if ours.__name__ == name))
+    for module, ours, _ in found:
+        setattr(module, ours.__name__, ours)
     _replaced.extend(found)
     return Installed(kept)
 
@@ -76,13 +75,13 @@ def uninstall() -> None:
     Existing consumers stay in use. A name that another package has replaced since then stays as it is.
     """
     while _replaced:
-        module, name, theirs = _replaced.pop()
-        if getattr(module, name) in _PLACES:
-            setattr(module, name, theirs)
+        module, ours, theirs = _replaced.pop()
+        if getattr(module, ours.__name__) is ours:
+            setattr(module, ours.__name__, theirs)
 
 
-def _found() -> Iterator[tuple[ModuleType, str, type]]:
-    """Find confluent_kafka's classes that are not replaced yet, each with its module and name."""
+def _found() -> Iterator[tuple[ModuleType, type, type]]:
+    """Find confluent_kafka's classes that are not replaced yet: the module, our class, and confluent_kafka's."""
     for ours, places in _PLACES.items():
         for place in places:
             try:
@@ -92,8 +91,8 @@ def _found() -> Iterator[tuple[ModuleType, str, type]]:
                     raise
                 break
             theirs = getattr(module, ours.__name__)
-            if theirs not in _PLACES:
-                yield module, ours.__name__, theirs
+            if theirs is not ours:
+                yield module, ours, theirs
 
 
 def _kept(classes: tuple[type, ...]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from kconsumer.testing._errors import ClusterError, MissingToolError
 
-DEFAULT_VERSION = "4.3.1"
+DEFAULT_VERSION = "4.4.0"
 # For a JVM that lives seconds or minutes, the second compiler costs more time than it saves.
 QUICK_START = "-XX:TieredStopAtLevel=1"
 _SLF4J_BINDING = "1.7.36"
@@ -197,11 +197,7 @@ def _fetch(release: Release, home: Path) -> None:
 
 
 def _format_once(release: Release, work: Path) -> None:
-    """Write StorageTool's ``bootstrap.checkpoint`` into ``work``.
-
-    The file depends only on the version. To "format" a broker's directory, copy it: this saves a JVM start per
-    broker.
-    """
+    """Write the checkpoint of StorageTool into ``work``, for ``format_directory()``."""
     java = jdk_program("java", release.java)
     with tempfile.TemporaryDirectory(dir=work) as scratch:
         properties = Path(scratch) / "server.properties"
@@ -217,7 +213,26 @@ def _format_once(release: Release, work: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise ClusterError(f"Kafka {release.text}'s StorageTool failed:\n{done.stdout}{done.stderr}")
-        shutil.copy(logs / "bootstrap.checkpoint", work / "bootstrap.checkpoint")
+        _copy_checkpoints(logs, work)
+
+
+def format_directory(version: str, data: Path) -> None:
+    """Write what StorageTool writes into a broker's directory, except ``meta.properties``.
+
+    That is a checkpoint, which depends only on the version: ``bootstrap.checkpoint``, or a snapshot of the metadata
+    log from 4.4 on. A copy saves a JVM start per broker.
+    """
+    _copy_checkpoints(install(version), data)
+
+
+def _copy_checkpoints(source: Path, target: Path) -> None:
+    found = list(source.rglob("*.checkpoint"))
+    if not found:
+        raise ClusterError(f"StorageTool wrote no checkpoint into {source}")
+    for path in found:
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
 
 
 def compiled(source: Path, version: str = DEFAULT_VERSION) -> Path:

@@ -28,6 +28,7 @@ from kconsumer.testing._artifacts import (
     Release,
     class_path,
     compiled,
+    format_directory,
     install,
     jdk_program,
 )
@@ -420,7 +421,7 @@ class KafkaCluster:
             properties.write_text(lines, encoding="utf-8")
             (broker.directory / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
             if not self._release.needs_zookeeper:
-                shutil.copy(install(self.version) / "bootstrap.checkpoint", data)
+                format_directory(self.version, data)
                 (data / "meta.properties").write_text(
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
         command = [*broker.prefix, self._java, f"-Xmx{self._heap}", *self._jvm, *_QUIET,

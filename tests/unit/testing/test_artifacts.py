@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from kconsumer.testing import ClusterError, KafkaCluster, MissingToolError, kafka_jars
-from kconsumer.testing._artifacts import Release, cache_root, compiled, install, jdk_program
+from kconsumer.testing._artifacts import (
+    DEFAULT_VERSION,
+    Release,
+    cache_root,
+    compiled,
+    format_directory,
+    install,
+    jdk_program,
+)
 from kconsumer.testing._records import produce
 
 # A Maven that "fetches" one jar named like the real one, and leaves a line per run.
@@ -91,9 +99,10 @@ def test_without_java_the_error_names_the_package_to_install(tools: Tools, monke
 
 def test_without_maven_the_error_names_the_package_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tools.bin))
-    with pytest.raises(MissingToolError, match=r"cannot fetch Kafka 4.3.1: .*not installed.*apt-get install maven"):
+    message = rf"cannot fetch Kafka {DEFAULT_VERSION}: .*not installed.*apt-get install maven"
+    with pytest.raises(MissingToolError, match=message):
         install()
-    assert not (tools.cache / "kconsumer" / "kafka-4.3.1").exists()
+    assert not (tools.cache / "kconsumer" / f"kafka-{DEFAULT_VERSION}").exists()
 
 
 def test_jars_are_fetched_once(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,6 +131,37 @@ def test_a_failed_download_reports_the_cause_and_leaves_no_file(tools: Tools, sc
     assert [path.name for path in (tools.cache / "kconsumer").iterdir()] == [f"kafka-{OLD}.lock"]
     tools.add("mvn", MAVEN)
     assert install(OLD).is_dir()
+
+
+# StorageTool's arguments end with "-c FILE"; the file names the folder of the logs.
+STORAGE_TOOL = """
+    case "$*" in -version) echo 'version "17"' >&2; exit;; esac
+    for argument; do file=$argument; done
+    logs=$(sed -n 's/^log.dirs=//p' "$file")
+    mkdir -p "$(dirname "$logs/CHECKPOINT")"
+    echo formatted > "$logs/CHECKPOINT"
+    echo mine > "$logs/meta.properties"
+"""
+MAVEN_OF_NOW = MAVEN.replace("kafka_2.12-0.11.0.3.jar", "kafka_2.13-0.0.0.jar")
+
+
+@pytest.mark.parametrize("checkpoint", ["bootstrap.checkpoint", "__cluster_metadata-0/0000-00.checkpoint"])
+def test_a_broker_directory_gets_the_checkpoint_where_the_version_keeps_it(
+    tools: Tools, tmp_path: Path, checkpoint: str
+) -> None:
+    tools.add("mvn", MAVEN_OF_NOW)
+    tools.add("java", STORAGE_TOOL.replace("CHECKPOINT", checkpoint))
+    format_directory(DEFAULT_VERSION, tmp_path / "data")
+    found = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert [str(path.relative_to(tmp_path / "data")) for path in found] == [checkpoint]
+    assert found[0].read_text() == "formatted\n"
+
+
+def test_a_storage_tool_without_a_checkpoint_is_an_error(tools: Tools, tmp_path: Path) -> None:
+    tools.add("mvn", MAVEN_OF_NOW)
+    tools.add("java", STORAGE_TOOL.replace("CHECKPOINT", "other"))
+    with pytest.raises(ClusterError, match="no checkpoint"):
+        format_directory(DEFAULT_VERSION, tmp_path / "data")
 
 
 def test_without_javac_a_jdk_is_named(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "echo 'first flight' | docker compose ": "needs a container engine; tools/lint_files.py checks the compose file",
     "jupyter lab ": "opens a browser; tests/embedded/test_notebook.py runs the notebook",
     "python3.11 -m venv ": "needs the package index; tests/cluster ships the package in this way",
+    "python -m kconsumer.compat ": "needs a program of the user; tests/embedded/test_compat.py runs such commands",
     "PYSPARK_PYTHON=": "needs a job of the user; tests/cluster ships the package in this way",
     "driver/bin/venv-pack ": "needs the package index; tests/cluster ships the package in this way",
     "ln -s driver environment": "belongs to the lines around it; tests/cluster ships the package in this way",
