@@ -97,6 +97,7 @@ lint: build
 	$(PY) tools/generate_aio.py --check
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
+	$(PY) tools/chart.py --check
 	$(PY) tests/network/table.py --check
 	$(PY) tools/drop_in_table.py --check
 	$(PY) tools/repository.py --check

@@ -1,7 +1,8 @@
 """Writes measured figures from docs/benchmarks.json into the pages that quote them.
 
 Owns: docs/benchmarks.json, which holds the figures of the tables that `make bench ARGS=--publish` writes into
-docs/benchmarks.md, docs/benchmarks-spark.md and docs/benchmarks-ingest.md, and the marked places in all pages:
+docs/benchmarks.md, docs/benchmarks-spark.md and docs/benchmarks-ingest.md, and the marked places in all pages.
+Marks that begin with `reliability` quote the tables of docs/reliability.md, which tests/network/table.py writes.
 
     <!-- figure: plain; kconsumer poll; rate -->5.4<!-- /figure -->
     <!-- figure: plain; kconsumer poll; rate / plain; raw socket; rate -->33 %<!-- /figure -->
@@ -25,7 +26,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 RESULTS: Final = ROOT / "docs" / "benchmarks.json"
 SOURCES: Final = ("benchmarks.md", "benchmarks-spark.md", "benchmarks-ingest.md")
 
-_PAGES: Final = {"spark": SOURCES[1], "ingest": SOURCES[2]}  # the first word of a mark
+_RELIABILITY: Final = "reliability.md"  # has its own results file
+# The first word of a mark → its page.
+_PAGES: Final = {"spark": SOURCES[1], "ingest": SOURCES[2], "reliability": _RELIABILITY}
 # Short names of columns in marks.
 _COLUMNS: Final = {"M records/s": "rate", "CPU s per M records": "cpu", "times confluent-kafka's rate": "times",
                    "kconsumer's rate by this": "times", "a trigger, ms": "trigger", "% of a core": "core",
@@ -72,16 +75,23 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def transcribed() -> str:
+Results = dict[str, dict[str, dict[str, dict[str, float]]]]
+
+
+def all_figures() -> Results:
+    """Return page → section → row → column → median."""
+    return {name: figures_of((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in (*SOURCES, _RELIABILITY)}
+
+
+def transcribed(found: Results) -> str:
     """Return the required content of docs/benchmarks.json."""
-    found = {name: figures_of((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in SOURCES}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({name: found[name] for name in SOURCES}, indent=1, ensure_ascii=False) + "\n"
 
 
 class Figures:
-    """The figures by their names in marks; those of the other pages start with ``spark`` or ``ingest``."""
+    """The figures by their names in marks; marks of other pages start with a word of _PAGES."""
 
-    def __init__(self, results: dict[str, dict[str, dict[str, dict[str, float]]]]) -> None:
+    def __init__(self, results: Results) -> None:
         self._results = results
 
     def shown(self, what: str) -> str:
@@ -90,12 +100,17 @@ class Figures:
         Raises:
             FigureError: the figure does not exist.
         """
-        parts = [self._figure(part) for part in re.split(r" / (?=[^;]+;)", what)]
+        parts = [self.value(part) for part in re.split(r" / (?=[^;]+;)", what)]
         if len(parts) == 1:
-            return _two_digits(parts[0])
+            return two_digits(parts[0])
         return f"{100 * parts[0] / parts[1]:.0f} %"
 
-    def _figure(self, place: str) -> float:
+    def value(self, place: str) -> float:
+        """Return the median that a place names.
+
+        Raises:
+            FigureError: the figure does not exist.
+        """
         words = [word.strip() for word in place.split(";")]
         page = SOURCES[0]
         if words[0] in _PAGES:
@@ -104,10 +119,11 @@ class Figures:
             section, row, column = words
             return self._results[page][section][row][column]
         except (KeyError, ValueError):
-            raise FigureError(f"no figure {place!r} in {RESULTS.name}") from None
+            raise FigureError(f"no figure {place!r} in {page}") from None
 
 
-def _two_digits(number: float) -> str:
+def two_digits(number: float) -> str:
+    """Return a figure as pages show it."""
     return f"{number:,.0f}" if abs(number) >= 100 else f"{float(f'{number:.2g}'):g}"
 
 
@@ -135,13 +151,14 @@ def pages() -> list[Path]:
 def main() -> int:
     check = "--check" in sys.argv[1:]
     wrong: list[str] = []
-    results = transcribed()
+    found = all_figures()
+    results = transcribed(found)
     if not RESULTS.exists() or RESULTS.read_text(encoding="utf-8") != results:
         if check:
             wrong.append(f"{RESULTS.relative_to(ROOT)} is not what the pages of benchmarks have")
         else:
             RESULTS.write_text(results, encoding="utf-8")
-    figures = Figures(json.loads(results))
+    figures = Figures(found)
     for page in pages():
         text, name = page.read_text(encoding="utf-8"), page.relative_to(ROOT)
         try:

@@ -52,7 +52,7 @@ def block_of(page, text):
     return found
 
 
-@pytest.mark.parametrize(("page", "number"), [("README.md", 0), ("docs/index.md", 0), ("docs/index.md", 1),
+@pytest.mark.parametrize(("page", "number"), [("README.md", 1), ("docs/index.md", 0), ("docs/index.md", 1),
                                               ("docs/consuming.md", 0)])
 def test_the_first_blocks_stop_at_a_topic_that_does_not_exist(cluster, page, number, capsys):
     code = [block for block in blocks(ROOT / page) if block.language == "python"][number].code

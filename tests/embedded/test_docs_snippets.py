@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pytest
 from api_helpers import PATIENCE, until
-from docs_blocks import ADDRESS, PAGES, blocks, commands
+from docs_blocks import ADDRESS, PAGES, ROOT, blocks, commands
 
 import kconsumer
 from kconsumer import Consumer, WakeupError
@@ -130,6 +130,13 @@ def test_the_blocks_of_a_page_run(page, cluster, tmp_path, monkeypatch):
             consumer.close()
 
 
+def test_the_first_program_of_the_readme_prints_what_is_shown_below_it(capsys):
+    program, output = [block for block in blocks(ROOT / "README.md") if block.language in ("python", "text")][:2]
+    assert "EmbeddedCluster" in program.code and output.language == "text"
+    exec(compile("\n" * (program.line - 1) + program.code, str(program.page), "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip() == output.code.strip()
+
+
 def run_tests_of(block, names):
     """A block that shows how to write a pytest test: its tests are run, its fixtures made, as pytest would."""
     for name in re.findall(r"^def (test_\w+)\(cluster\)", block.code, re.M):
@@ -144,7 +151,8 @@ def test_docs_blocks_not_run():
     left_out = [(block.page.name, block.mark.removeprefix("not run: ")) for page in PAGES for block in blocks(page)
                 if block.mark.startswith("not run:")]
     assert left_out == [
-                ("cli.md", "needs a schema registry; tests/embedded/test_cli_decoded.py runs such commands"),
+        ("README.md", "needs Spark; tests/spark/test_spark_page.py runs it"),
+        ("cli.md", "needs a schema registry; tests/embedded/test_cli_decoded.py runs such commands"),
         ("columns.md", "needs a schema registry"),
 
         ("commits.md",

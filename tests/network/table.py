@@ -37,18 +37,18 @@ def main() -> int:
 
 def _tables(results: Mapping[str, Any]) -> str:
     names = [f"{kind}, {protocol}" for kind, protocol in GROUPS]
-    lines = ["**Seconds until all partitions flow again**, after the end of the fault", "",
+    lines = ["### Seconds until all partitions flow again, after the end of the fault", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _flows)), "",
-             "**The longest time in which a partition delivered nothing new**, during the fault, in seconds", "",
+             "### The longest time in which a partition delivered nothing new, during the fault, in seconds", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _stalled)), "",
-             "**Records delivered again**", "",
+             "### Records delivered again", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _duplicates)), "",
-             "**Records lost, and commits of two owners**: findings of all runs", "",
+             "### Records lost, and commits of two owners: findings of all runs", "",
              *_table(["fault", "scene", "runs", *names], _rows(results, _violations)), ""]
     if "rates" in results:
         rates = results["rates"]
-        lines += [f"**MB/s of one consumer at a round trip of {ROUND_TRIP_MS} ms**. The path's ceiling in the same "
-                  f"runs: {_middle(rates['ceiling'])} MB/s. The forwarder moves "
+        lines += [f"### MB/s of one consumer at a round trip of {ROUND_TRIP_MS} ms", "",
+                  f"The path's ceiling in the same runs: {_middle(rates['ceiling'])} MB/s. The forwarder moves "
                   f"{_middle(rates['MB per CPU second'])} MB in a second of CPU time.", "",
                   *_table(["partitions", "runs", *WAYS],
                           ([str(partitions), str(len(rates["ceiling"])),

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md, and the `kconsumer ingest` lines of the other pages, run as they stand.
+"""The Spark examples of docs/spark.md and README.md, and the `kconsumer ingest` lines of all pages, run as they stand.
 
 `localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`. The
 topics of the examples are there, and the checkpoint of a query that has read TAKEN records of each partition of
@@ -60,6 +60,13 @@ def test_the_python_blocks_run(spark: Any, flights: EmbeddedCluster, tmp_path: P
     assert spark.read.json(f"{tmp_path}/out/far").count() == RECORDS - 201
     assert names["query"].awaitTermination(120)
     assert spark.read.parquet(str(tmp_path / "flights")).count() == RECORDS
+
+
+def test_the_block_of_the_readme_runs(spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
+    (block,) = [block for block in blocks(ROOT / "README.md") if "spark.read" in block.code]
+    names = {"spark": spark}
+    exec(compile("\n" * (block.line - 1) + adapted(block.code, flights, tmp_path), str(block.page), "exec"), names)
+    assert names["frame"].where("carrier = 'AA' and distance = offset * 3 + partition").count() == RECORDS
 
 
 def ingestions() -> Iterator[Any]:

@@ -32,17 +32,25 @@ PAGE = """
 | --- | --- |
 | kconsumer | 0.474 (0.390-0.750) |
 
+### Seconds until all partitions flow again, after the end of the fault
+
+| fault | scene | runs | kconsumer, classic | confluent, classic |
+| --- | --- | --- | --- | --- |
+| cut of 30 s, both directions | `cut_30` | 1 | 0.8 | > 150 |
+
 ### Idle
 
 | client | partitions | % of a core |
 | --- | --- | --- |
 | kconsumer | 10,000 | 0.043 |
 """
+FLOWS = "Seconds until all partitions flow again; cut of 30 s, both directions"
 
 
 @pytest.fixture
 def found() -> figures.Figures:
-    return figures.Figures({"benchmarks.md": figures.figures_of(PAGE), "benchmarks-spark.md": figures.figures_of(PAGE)})
+    return figures.Figures({name: figures.figures_of(PAGE)
+                            for name in ("benchmarks.md", "benchmarks-spark.md", "reliability.md")})
 
 
 @pytest.mark.parametrize(("what", "shown"), [
@@ -52,6 +60,7 @@ def found() -> figures.Figures:
     ("Latency; kconsumer; p50, ms", "0.47"),
     ("Idle; kconsumer 10,000; core", "0.043"),
     ("spark; plain; raw socket; rate", "16"),
+    (f"reliability; {FLOWS}; kconsumer, classic", "0.8"),
 ])
 def test_a_mark_is_filled(found: figures.Figures, what: str, shown: str):
     assert figures.filled(f"a <!-- figure: {what} -->9<!-- /figure --> b", found) == (
@@ -67,7 +76,7 @@ def test_a_mark_with_other_spaces_is_filled_too(found: figures.Figures, mark: st
 
 
 @pytest.mark.parametrize("what", ["plain; kconsumer poll; nonsense", "none; kconsumer poll; rate", "plain", "",
-                                  "plain; raw socket; times"])
+                                  "plain; raw socket; times", f"reliability; {FLOWS}; confluent, classic"])
 def test_a_mark_that_names_nothing(found: figures.Figures, what: str):
     with pytest.raises(figures.FigureError, match="no figure"):
         figures.filled(f"<!-- figure: {what} -->9<!-- /figure -->", found)
