@@ -152,7 +152,7 @@ cdef class DelegateDriver:
         self.handler = RecordingHandler()
 
     cdef Request* make(self, int api_key, bytes body, int node, int channel, int64_t timeout_ms, uint64_t cookie,
-                       size_t expected, int low, int high, int64_t wait_ms=0) except NULL:
+                       size_t expected, int low, int high, int64_t wait_ms=0, int64_t hold_ms=0) except NULL:
         cdef Request* request = new Request()
         request.body = new RawBody(api_key, low, high, to_string(body))
         request.node_id = node
@@ -160,15 +160,17 @@ cdef class DelegateDriver:
         request.created_ms = self.clock.now_ms()
         request.deadline_ms = request.created_ms + timeout_ms
         request.wait_ms = wait_ms
+        request.hold_ms = hold_ms
         request.handler = <void*>self.handler
         request.cookie = cookie
         request.expected_bytes = expected
         return request
 
     def add(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0, expected=0, low=0, high=8,
-            wait_ms=0):
+            wait_ms=0, hold_ms=0):
         """Queue a request."""
-        self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high, wait_ms))
+        self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high, wait_ms,
+                                    hold_ms))
 
     def add_on_response(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0):
         """Queue this request when the handler receives the next response."""

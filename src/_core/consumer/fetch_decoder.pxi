@@ -228,7 +228,8 @@ cdef class FetchDecoder:
         """End the application's wait; N decodes the remaining data."""
         self.gate.left_us.store(self.clock.now_us())
         self.gate.waits.store(False)
-        if self.counters.undecoded.load() > 0 and self.gate.left_to_application.exchange(False):
+        if (self.counters.undecoded.load() > 0 and not self.blocked.load()
+                and self.gate.left_to_application.exchange(False)):
             self.sender.delegate.network.wakeup()
 
     # ---- D: the thread that has passed the gate

@@ -42,6 +42,7 @@ struct QueuedCommit {
   RequestState request;                 // its attempts: requests that failed and may be retried
   bool failed = false;                  // the response being read has something of it to be retried
   bool untried = true;                  // not all of it has been sent once
+  bool on_wire = false;                 // a request with a part of it was written to a socket
   bool unknown_topic = false;           // the response being read knows a topic of it not
   int32_t unknown_topics = 0;           // responses that did
   uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was made

@@ -29,6 +29,7 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         RequestState request
         bint failed
         bint untried
+        bint on_wire
         bint unknown_topic
         int32_t unknown_topics
         uint64_t coordinator_failures

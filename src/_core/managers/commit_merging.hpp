@@ -105,6 +105,7 @@ class CommitMerging {
     }
     entry.request = older.request;
     entry.untried |= older.untried;
+    entry.on_wire |= older.on_wire;
     entry.unknown_topics = std::max(entry.unknown_topics, older.unknown_topics);
   }
 

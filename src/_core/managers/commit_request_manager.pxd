@@ -57,6 +57,7 @@ cdef class CommitRequestManager(RequestManager):
     # private
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil
     cdef bint _session_is_over(self) noexcept nogil
+    cdef void _note_on_wire(self) noexcept nogil
     cdef bint _has_untried(self) noexcept nogil
     cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil

@@ -69,6 +69,8 @@ cdef bint is_plain(CommitEvent* event) noexcept nogil:
     return False
 
 
+# The broker's offsets.commit.timeout.ms: how long a slow replica may delay a write of the coordinator.
+cdef int64_t WRITE_MS = 5000
 cdef const char* NOT_SENT = b"not sent: the session of this member is over, and the coordinator does not answer"
 cdef const char* IN_DOUBT = (b"the session of this member ended before the coordinator answered: whether the offsets "
                              b"are committed is unknown")
@@ -222,14 +224,15 @@ cdef class CommitRequestManager(RequestManager):
         cdef vector[uint64_t] over
         cdef uint64_t sequence
         # A request that waits for its connection would be sent when the network works again.
-        self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT)))
+        if not self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT))):
+            self._note_on_wire()
         it = self.queue.begin()
         while it != self.queue.end():
             if dereference(it).second.as_member:
                 over.push_back(dereference(it).first)
             preincrement(it)
         for sequence in over:
-            self._finish(sequence, <int>ERR_TIMED_OUT, NOT_SENT if self.queue[sequence].untried else IN_DOUBT, now_ms)
+            self._finish(sequence, <int>ERR_TIMED_OUT, IN_DOUBT if self.queue[sequence].on_wire else NOT_SENT, now_ms)
 
     cdef bint _session_is_over(self) noexcept nogil:
         return self.shared.session.counts() and self.shared.session.over(self.delegate.clock.boot_us())
@@ -339,6 +342,7 @@ cdef class CommitRequestManager(RequestManager):
         request.node_id = node
         request.channel = CHANNEL_COORDINATOR
         request.created_ms = now_ms
+        request.hold_ms = WRITE_MS
         # As with heartbeats: a coordinator that hangs is noticed while there is time to find the one that takes over.
         request.deadline_ms = now_ms + min(self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3)
         request.handler = <void*>self
@@ -507,8 +511,19 @@ cdef class CommitRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         if not is_final(status.code):
             self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
+        if request.sent_ms > 0:
+            self._note_on_wire()
         # A request that close() finds unsent had no more time than the others.
         self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)
+
+    cdef void _note_on_wire(self) noexcept nogil:
+        """Note for the commits of the latest request that a broker may have it."""
+        cdef size_t i, k
+        for i in range(self.sent.offsets.size()):
+            for k in range(self.sent.offsets[i].places.size()):
+                it = self.queue.find(self.sent.offsets[i].places[k].sequence)
+                if it != self.queue.end():
+                    dereference(it).second.on_wire = True
 
     cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil:
         """The request has ended: what it did not bring an answer for has this error."""

@@ -318,6 +318,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         request.channel = channel
         request.created_ms = now_ms
         request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
+        request.hold_ms = WRITE_MS if channel == CHANNEL_COORDINATOR else 0
         request.handler = <void*>self
         request.kind = kind
         request.cookie = cookie

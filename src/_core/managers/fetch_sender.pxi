@@ -505,7 +505,7 @@ cdef class FetchSender(RequestManager):
                 self._at_end(self.wanted[t].partition, self.wanted[t].fetch_offset)
         if any_records:
             session.quiet.sent_records(now_ms)
-        elif session.quiet.may_be_deposed(now_ms):
+        elif session.quiet.may_be_deposed(now_ms, self.metadata.all_topics_wanted):
             self.metadata.want_update()
         session.turns.answer_ended(session.named, asked_bytes)
         session.size.answer_ended(late)

@@ -62,8 +62,9 @@ class QuietLeader {
     since_ms_ = now_ms;
     asked_ = 0;
   }
-  bool may_be_deposed(int64_t now_ms) {
-    if (asked_ >= kMost || now_ms - since_ms_ < kEveryMs * (asked_ + 1)) return false;
+  // `costly`: the answer lists every topic of the cluster.
+  bool may_be_deposed(int64_t now_ms, bool costly) {
+    if (asked_ >= (costly ? kMostCostly : kMost) || now_ms - since_ms_ < kEveryMs * (asked_ + 1)) return false;
     ++asked_;
     return true;
   }
@@ -71,6 +72,7 @@ class QuietLeader {
  private:
   static constexpr int64_t kEveryMs = 4000;
   static constexpr int32_t kMost = 6;
+  static constexpr int32_t kMostCostly = 2;
   int64_t since_ms_ = 0;
   int32_t asked_ = kMost;
 };

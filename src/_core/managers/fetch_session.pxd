@@ -56,7 +56,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
 
     cdef cppclass QuietLeader:
         void sent_records(int64_t now_ms)
-        bint may_be_deposed(int64_t now_ms)
+        bint may_be_deposed(int64_t now_ms, bint costly)
 
     cdef cppclass FetchSession:
         FetchSession()

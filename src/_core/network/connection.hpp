@@ -46,6 +46,7 @@ struct InFlight {
   bool given_up = false;       // its deadline has passed: drop the response
   int64_t deadline_ms = 0;
   int64_t wait_ms = 0;         // of its request
+  int64_t hold_ms = 0;
   int64_t sent_us = 0;
   size_t expected_bytes = 0;
 };
@@ -171,7 +172,8 @@ struct Connection {
   int64_t next_dial_ms = 0;
   int64_t handshake_ms = 0;      // when the TCP handshake ended
   std::string attempt_errors;    // the error of each address
-  bool unreachable = false;      // the network reported that it cannot reach an address
+  bool unreachable = false;      // the network reported that it cannot reach an address, or a name server does not answer
+  bool answered = false;         // the host of an address has answered, if only by a refusal
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
   uint64_t credentials = 0;      // ticket of the check of the TLS credentials for which this attempt waits

@@ -28,6 +28,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         bint given_up
         int64_t deadline_ms
         int64_t wait_ms
+        int64_t hold_ms
         int64_t sent_us
         size_t expected_bytes
 
@@ -60,6 +61,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int64_t next_dial_ms
         int64_t handshake_ms
         bint unreachable
+        bint answered
         string attempt_errors
         int64_t attempt_started_ms
         int64_t setup_deadline_ms

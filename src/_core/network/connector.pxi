@@ -17,6 +17,8 @@ cdef int64_t REFUSED_RETRY_MS = 1000
 # The pause between two addresses of a race, and between two dials of the same address.
 cdef int64_t RACE_MS = 250
 cdef int64_t REDIAL_MS = 1000
+# How long the former addresses of a name are dialled that does not resolve now, before it is looked up again.
+cdef int64_t FORMER_ADDRESSES_MS = 5000
 # The sockets of one attempt that wait at the same time: a path with a long round trip still answers the oldest.
 cdef size_t MOST_DIALS = 4
 # The longest back-off where the network cannot reach a broker: it costs the broker nothing.
@@ -66,7 +68,7 @@ cdef class Connector(Network):
         c.node.stats().connects += 1
         c.failure = Status()
         c.attempt_errors.clear()
-        c.unreachable = False
+        c.unreachable = c.answered = False
         c.addresses_tried = 0
         c.attempt_started_ms = now_ms
         c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
@@ -90,14 +92,15 @@ cdef class Connector(Network):
         elif found.status.ok():
             c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
         else:
-            c.addresses.clear()
+            c.unreachable = True
         self.resolving_count -= 1
         c.node.enter(c[0], CONN_CONNECTING, now_ms)
         if c.addresses.empty():
             self.lose(c, found.status, now_ms)
             return
         c.node.dials.dialled(now_ms)
-        c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
+        c.setup_deadline_ms = now_ms + (min(<int64_t>self.config.connection_setup_timeout_ms, FORMER_ADDRESSES_MS)
+                                        if c.unreachable else self.config.connection_setup_timeout_ms)
         self.arm(c.setup_deadline_ms)
         self.connect_next(c, now_ms)
 
@@ -128,6 +131,9 @@ cdef class Connector(Network):
                 return
         if c.dials.empty():
             self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
+            return
+        c.next_dial_ms = now_ms + REDIAL_MS
+        self.arm(c.next_dial_ms)
 
     cdef bint dial(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Begin the TCP handshake with the next address. False: it has failed at once."""
@@ -175,6 +181,7 @@ cdef class Connector(Network):
     cdef void dial_again(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Dial once more, while the latest dials still wait."""
         cdef int64_t earliest
+        cdef size_t _i
         self.report_slow(c, now_ms)
         c.node.dials.set_failing(True)
         earliest = c.node.dials.next_ms()
@@ -185,14 +192,16 @@ cdef class Connector(Network):
         c.next_dial_ms = now_ms + REDIAL_MS
         if c.dials.size() >= max(MOST_DIALS, c.addresses.size()):
             self.hang_up(c, 0)
-        self.dial(c, now_ms)
+        for _i in range(c.addresses.size()):
+            if self.dial(c, now_ms):
+                break
         if c.dials.empty():
             self.connect_next(c, now_ms)  # which fails the attempt
 
     cdef void report_slow(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Let the requests to this broker fail: their managers may know another one. The attempt goes on."""
         c.failure = Status(ERR_TRANSPORT, describe(b"%s: connect to %s: no answer yet", c.node.name.c_str(),
-                                                   c.addresses[c.dials[0].address].text().c_str()))
+                                                   c.addresses[0].text().c_str()))
         self.note_loss(c, c.failure, False, self.log_loss(c, c.failure, False, False, now_ms))
 
     cdef void advance_dials(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -216,6 +225,7 @@ cdef class Connector(Network):
                 continue
             failed = True
             c.unreachable = c.unreachable or is_unreachable(rc)
+            c.answered = c.answered or not is_unreachable(rc)
             c.address_failed(c.dials[i].address, error_text(rc))
             self.hang_up(c, i)
         if failed:
@@ -235,6 +245,7 @@ cdef class Connector(Network):
             c.use(new PlaintextTransport(c.fd))
         c.node.enter(c[0], CONN_HANDSHAKE, now_ms)
         c.handshake_ms = now_ms
+        c.answered = True
         c.setup_deadline_ms = now_ms + min(<int64_t>self.config.connection_setup_timeout_ms,
                                            HANDSHAKE_SILENCES * self.silence_ms(c.node, now_ms))
         self.arm(c.setup_deadline_ms)
@@ -314,6 +325,7 @@ cdef class Connector(Network):
         for channel in range(kChannels):
             if c.node.connection(<Channel>channel) != NULL:
                 c.node.connection(<Channel>channel).next_dial_ms = now_ms
+        self.arm(now_ms)
         # The broker is up, so its other connections need not wait for a back-off that grew while it was down
         # (test_a_broker_that_is_back_for_one_channel_is_back_for_all).
         self.retry_by(c.node, now_ms, True)
@@ -356,8 +368,9 @@ cdef class Connector(Network):
         c.reset_io()
         # Brokers close idle connections; to connect again afterwards is not a retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
-        if c.unreachable:
-            c.next_attempt_ms = min(c.next_attempt_ms, now_ms + UNREACHABLE_RETRY_MS)
+        if c.unreachable and not c.answered:
+            c.next_attempt_ms = min(c.next_attempt_ms, now_ms + max(
+                UNREACHABLE_RETRY_MS, <int64_t>self.config.reconnect_backoff_ms))
         c.next_attempt_ms = max(c.next_attempt_ms, c.node.dials.next_ms())
         if refused:
             # A broker refuses the same credentials again, and each attempt costs the broker a key derivation or a

@@ -28,7 +28,8 @@ from kconsumer._core.network.request cimport (
 from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
 from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
 from kconsumer._core.network.socket cimport (
-    describe, error_text, finish_connect, is_unreachable, last_error, open_socket, reset_on_close, start_connect,
+    describe, error_text, finish_connect, is_unreachable, last_error, open_socket, path_may_be_dead, reset_on_close,
+    start_connect,
 )
 from kconsumer._core.network.tls_client cimport TlsClient, TlsClientPtr, tls_of
 from kconsumer._core.network.transport cimport (

@@ -8,6 +8,7 @@ cdef class NetworkClient(Authenticator):
     cdef vector[SelectorEvent] events     # thread: N
     cdef bint reads_pending               # thread: N; a transport has bytes that the selector cannot see
     cdef bint parts_only                  # thread: N; the events of this wait were parts of responses, nothing else
+    cdef int first_channel                # thread: N; the channel that check_node() visits first
     cdef int64_t turn_ms                  # thread: N; when the latest poll() had waited
     cdef bint turned_late                 # thread: N; this process was suspended during the latest turn
     cdef bint on_bootstrap                # thread: N; `nodes` is the bootstrap list
@@ -36,6 +37,7 @@ cdef class NetworkClient(Authenticator):
     cdef void check_connection(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void expire_silence(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void arm_silence(self, Connection* c, int64_t due_ms, int64_t now_ms) noexcept nogil
     cdef void give_up_silent(self, Connection* c, int64_t silent_ms, int64_t now_ms) noexcept nogil
     cdef bint is_suspect(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void visit_unselected(self, int64_t now_ms) noexcept nogil

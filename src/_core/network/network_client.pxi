@@ -437,6 +437,7 @@ cdef class NetworkClient(Authenticator):
         sent.response_header_version = body.response_header_version(sent.version)
         sent.deadline_ms = request.deadline_ms
         sent.wait_ms = request.wait_ms
+        sent.hold_ms = request.hold_ms
         sent.sent_us = self.clock.now_us()
         sent.expected_bytes = request.expected_bytes
         self.scratch.clear()
@@ -449,7 +450,8 @@ cdef class NetworkClient(Authenticator):
         request.sent_ms = now_ms
         c.node.stats().outbuf_latency_us.add(max(<int64_t>0, sent.sent_us - 1000 * request.created_ms))
         c.last_used_ms = now_ms
-        self.arm(min(sent.deadline_ms, now_ms + sent.wait_ms + self.silence_ms(c.node, now_ms)))
+        self.arm(sent.deadline_ms)
+        self.arm_silence(c, now_ms + sent.wait_ms + self.silence_ms(c.node, now_ms), now_ms)
         self.put_on_wire(c, sent, now_ms)
 
     # -- receiving -----------------------------------------------------------------------------------------------------
@@ -662,8 +664,10 @@ cdef class NetworkClient(Authenticator):
             self.check_node(self.retired[i], now_ms)
 
     cdef void check_node(self, Node* node, int64_t now_ms) noexcept nogil:
-        cdef int channel
-        for channel in range(kChannels):
+        cdef int i, channel
+        self.first_channel = (self.first_channel + 1) % kChannels  # all of them get their share of the dials
+        for i in range(kChannels):
+            channel = (self.first_channel + i) % kChannels
             if node.connection(<Channel>channel) != NULL:
                 self.check_connection(node.connection(<Channel>channel), now_ms)
 
@@ -742,19 +746,34 @@ cdef class NetworkClient(Authenticator):
     cdef void expire_silence(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Give the connection up if its broker has owed bytes for too long. Slow bytes count as life."""
         cdef int64_t silent_since = c.silent_since_ms()
-        cdef int64_t due = silent_since + c.in_flight.front().wait_ms + self.silence_ms(c.node, now_ms)
+        cdef int64_t limit_ms = c.in_flight.front().wait_ms + self.silence_ms(c.node, now_ms)
         cdef Connection* other
         cdef int channel
-        if due > now_ms:
-            self.arm(due)
+        cdef bint path_is_dead
+        if silent_since + limit_ms > now_ms:
+            self.arm_silence(c, silent_since + limit_ms, now_ms)
+            return
+        path_is_dead = path_may_be_dead(c.fd)
+        if not path_is_dead and silent_since + limit_ms + c.in_flight.front().hold_ms > now_ms:
+            self.arm_silence(c, silent_since + limit_ms + c.in_flight.front().hold_ms, now_ms)
+            return
+        if self.turned_late:
+            # This process stood still: the answer may be on its way.
+            self.arm(now_ms + self.config.silence_ms)
             return
         self.set_silent(c.node, now_ms)
         # The other connections to this broker take the same path. A JoinGroup may be parked in one of them for minutes.
         for channel in range(kChannels):
             other = c.node.connection(<Channel>channel)
-            if other != NULL and other != c and other.state == CONN_READY and other.last_read_ms < silent_since:
+            if (path_is_dead and other != NULL and other != c and other.state == CONN_READY
+                    and other.last_read_ms < silent_since):
                 self.give_up_silent(other, now_ms - other.last_read_ms, now_ms)
         self.give_up_silent(c, now_ms - silent_since, now_ms)
+
+    cdef void arm_silence(self, Connection* c, int64_t due_ms, int64_t now_ms) noexcept nogil:
+        """Set the timer for a limit, which becomes short again a minute after it was raised."""
+        self.arm(due_ms if self.silence_ms(c.node, now_ms) <= self.config.silence_ms
+                 else min(due_ms, now_ms + self.config.silence_ms))
 
     cdef void give_up_silent(self, Connection* c, int64_t silent_ms, int64_t now_ms) noexcept nogil:
         cdef string why = describe(b"silent for %lld ms", <long long>silent_ms)

@@ -25,8 +25,8 @@ cdef class NetworkClientDelegate:
     cdef bint try_send(self, Request* request, int64_t now_ms) noexcept nogil
     cdef void fail_by_connection(self) noexcept nogil
     cdef void fail_bound_to(self, int32_t node_id, Channel channel, const Status& why) noexcept nogil
-    # Fail the requests of this handler that wait to be sent.
-    cdef void fail_unsent_of(self, void* handler, const Status& why) noexcept nogil
+    # Fail the requests of this handler that wait to be sent. Return whether there were any.
+    cdef bint fail_unsent_of(self, void* handler, const Status& why) noexcept nogil
     cdef void fail(self, Request* request, int32_t code, const string& detail) noexcept nogil
     cdef int64_t wait_ms(self, int64_t timeout_ms, int64_t now_ms) noexcept nogil
     cdef void dispatch(self, int64_t now_ms) noexcept nogil

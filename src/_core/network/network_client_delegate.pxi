@@ -125,15 +125,18 @@ cdef class NetworkClientDelegate:
                 kept.push_back(self.unsent[i])
         self.unsent.swap(kept)
 
-    cdef void fail_unsent_of(self, void* handler, const Status& why) noexcept nogil:
+    cdef bint fail_unsent_of(self, void* handler, const Status& why) noexcept nogil:
         cdef deque[Request*] kept
         cdef size_t i
+        cdef bint found
         for i in range(self.unsent.size()):
             if self.unsent[i].handler == handler:
                 self.fail(self.unsent[i], why.code, why.detail)
             else:
                 kept.push_back(self.unsent[i])
+        found = kept.size() < self.unsent.size()
         self.unsent.swap(kept)
+        return found
 
     cdef void fail(self, Request* request, int32_t code, const string& detail) noexcept nogil:
         cdef Completion ended

@@ -50,6 +50,7 @@ struct Request {
   Channel channel = CHANNEL_CONTROL;
   int64_t deadline_ms = 0;          // absolute, monotonic: then it fails with ERR_TIMED_OUT, sent or not
   int64_t wait_ms = 0;              // how long the broker may hold it back by its own wish (Fetch, JoinGroup, SyncGroup)
+  int64_t hold_ms = 0;              // the same where a slow replica may hold it back, once it has arrived (writes)
   int64_t created_ms = 0;
   int64_t sent_ms = 0;
   void* handler = nullptr;          // the ResponseHandler that sent it; outlives the request

@@ -37,6 +37,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         Channel channel
         int64_t deadline_ms
         int64_t wait_ms
+        int64_t hold_ms
         int64_t created_ms
         int64_t sent_ms
         void* handler

@@ -8,7 +8,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -114,8 +118,12 @@ inline int open_socket(int family, const NetworkConfig& config, Channel channel)
   if (channel == CHANNEL_JOIN) {
     // A parked JoinGroup is silent for minutes. The probes find a dead path, and keep a NAT from forgetting a good one.
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
-#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+#if defined(TCP_KEEPIDLE)
     set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+#elif defined(TCP_KEEPALIVE)
+    set(IPPROTO_TCP, TCP_KEEPALIVE, 5);
+#endif
+#if defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
     set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
     set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 #endif
@@ -123,6 +131,8 @@ inline int open_socket(int family, const NetworkConfig& config, Channel channel)
   }
 #ifdef TCP_USER_TIMEOUT
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, unacknowledged_ms);
+#else
+  (void)unacknowledged_ms;
 #endif
   if (config.socket_send_buffer_bytes > 0) set(SOL_SOCKET, SO_SNDBUF, config.socket_send_buffer_bytes);
   int receive_bytes = config.socket_receive_buffer_bytes;
@@ -136,6 +146,22 @@ inline int open_socket(int family, const NetworkConfig& config, Channel channel)
 inline void reset_on_close(int fd) {
   struct linger off = {1, 0};
   (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+#ifdef __linux__
+  // At once, because the child of a fork may hold a copy of the descriptor: then close() alone sends nothing.
+  struct sockaddr none {};
+  none.sa_family = AF_UNSPEC;
+  (void)connect(fd, &none, sizeof none);
+#endif
+}
+
+// Whether the peer's kernel may not have received all that was sent. If it has, the path works, and the broker is slow.
+inline bool path_may_be_dead(int fd) {
+#ifdef SIOCOUTQ
+  int unacknowledged = 0;
+  if (ioctl(fd, SIOCOUTQ, &unacknowledged) == 0) return unacknowledged > 0;
+#endif
+  (void)fd;
+  return true;
 }
 
 // Whether the network, not the peer, has refused a connection: a retry costs the peer nothing.

@@ -16,6 +16,7 @@ cdef extern from "network/socket.hpp" namespace "kc" nogil:
     string last_error()
     void reset_on_close(int fd)
     bint is_unreachable(int error)
+    bint path_may_be_dead(int fd)
     int open_socket(int family, const NetworkConfig& config, Channel channel)
     int start_connect(int fd, const SocketAddress& address)
     int finish_connect(int fd)

@@ -85,7 +85,11 @@ class TlsTransport final : public Transport {
       fail(ERR_SSL, "TLS cannot be used: " + openssl_reason());
     }
   }
-  ~TlsTransport() override { SSL_free(ssl_); }
+  ~TlsTransport() override {
+    // Without this flag, OpenSSL would make the session of a connection that was reset unusable for the next one.
+    if (ssl_ && established_ && !failed_) SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN);
+    SSL_free(ssl_);
+  }
   TlsTransport(const TlsTransport&) = delete;
   TlsTransport& operator=(const TlsTransport&) = delete;
 

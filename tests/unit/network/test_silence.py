@@ -21,6 +21,8 @@ from tests.core.inside import NetworkDriver
 TRANSPORT, TIMED_OUT = -195, -185
 METADATA, FETCH_API = 3, 1
 SYN_SENT = "02"
+MORE_THAN_SOCKETS_HOLD = bytes(32 << 20)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net/tcp")
 
 
 @pytest.fixture
@@ -177,16 +179,51 @@ def test_an_answer_that_waited_in_the_socket_of_a_stopped_process_raises_nothing
 # -- the other connections to that broker ------------------------------------------------------------------------------
 
 
+def unacknowledged(peer):
+    """The bytes from the client that its kernel has not got an acknowledgement for."""
+    port = peer.sock.getpeername()[1]
+    with open("/proc/net/tcp") as lines:
+        return next(int(line.split()[4].partition(":")[0], 16) for line in list(lines)[1:]
+                    if int(line.split()[1].rpartition(":")[2], 16) == port)
+
+
+@linux
 def test_a_parked_join_goes_with_a_silent_heartbeat(broker, driver, clock):
-    """Both take one path. The JoinGroup would wait for minutes."""
+    """Both take one path, which acknowledges nothing. The JoinGroup would wait for minutes."""
     broker.negotiate(driver, channel=COORDINATOR)
     peer = broker.negotiate(driver, channel=JOIN)
     ask(driver, JOIN, cookie=1, wait_ms=300_000)
     clock.advance(10_000)
-    ask(driver, COORDINATOR, cookie=2)
+    ask(driver, COORDINATOR, cookie=2, body=MORE_THAN_SOCKETS_HOLD)
     pass_time(driver, clock, 1000)
     assert sorted((e["cookie"], e["code"]) for e in driver.ended) == [(1, TIMED_OUT), (2, TIMED_OUT)]
     assert end_of(peer) == "reset"
+
+
+@linux
+def test_a_slow_broker_keeps_its_other_connections(broker, driver, clock):
+    """Its kernel has acknowledged the request, so the path works."""
+    broker.negotiate(driver, channel=JOIN)
+    coordinator = broker.negotiate(driver, channel=COORDINATOR)
+    ask(driver, JOIN, cookie=1, wait_ms=300_000)
+    clock.advance(10_000)
+    ask(driver, COORDINATOR, cookie=2)
+    driver.poll_until(lambda: unacknowledged(coordinator) == 0)
+    pass_time(driver, clock, 1000)
+    assert [(e["cookie"], e["code"]) for e in driver.ended] == [(2, TIMED_OUT)]
+    assert driver.ready(-2, JOIN) == BUSY
+
+
+@linux
+@pytest.mark.parametrize(("body", "limit"), [(b"", 6000), (None, 1000)], ids=["acknowledged", "not acknowledged"])
+def test_a_write_may_wait_for_a_slow_replica_once_it_has_arrived(broker, driver, clock, body, limit):
+    peer = broker.negotiate(driver, channel=COORDINATOR)
+    ask(driver, COORDINATOR, hold_ms=5000, body=MORE_THAN_SOCKETS_HOLD if body is None else body)
+    driver.poll_until(lambda: (unacknowledged(peer) == 0) == (body is not None))
+    pass_time(driver, clock, limit - 50)
+    assert driver.ended == []
+    pass_time(driver, clock, 50)
+    assert driver.ended[0]["code"] == TIMED_OUT
 
 
 def test_a_connection_that_has_received_meanwhile_stays(broker, driver, clock):
@@ -210,7 +247,7 @@ def test_a_group_request_is_not_entrusted_to_a_silent_connection(broker, driver,
     pass_time(driver, clock, 50)
     assert driver.ready(-2, COORDINATOR) == BUSY
     ask(driver, COORDINATOR, cookie=2)
-    pass_time(driver, clock, 600)
+    pass_time(driver, clock, 700)  # the rest of the second, and a backoff
     assert [e["cookie"] for e in driver.ended] == [1]
     assert peer.read_request().api == METADATA
     assert end_of(peer) == "reset"
@@ -244,7 +281,7 @@ def dialling(port):
     return count
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc/net/tcp")
+@linux
 def test_an_attempt_dials_again_every_second_and_holds_four_sockets_at_most(clock):
     """The kernel waits 1, 2, 4, 8, 16 s between two SYN packets, although the network may be back."""
     with deaf() as (address, _):
@@ -260,7 +297,7 @@ def test_an_attempt_dials_again_every_second_and_holds_four_sockets_at_most(cloc
         assert dialling(address[1]) == 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts sockets in /proc/net/tcp")
+@linux
 def test_all_channels_together_dial_twice_a_second_at_most(clock):
     with deaf() as (address, _):
         driver = NetworkDriver([address], clock)
