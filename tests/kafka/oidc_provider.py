@@ -18,6 +18,7 @@ from typing import Any
 CLIENT_ID = "reader"
 CLIENT_SECRET = "s3cr3t with spaces & %"
 AUDIENCE = "kafka"
+ISSUER = "kconsumer-tests"
 
 
 def _base64url(raw: bytes) -> str:
@@ -99,6 +100,7 @@ class OidcProvider:
                 "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
             "oauthbearer.sasl.oauthbearer.jwks.endpoint.url": self.jwks_url,
             "oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
+            "oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,  # Kafka 4.4 needs it
         }
 
     @property
@@ -108,7 +110,7 @@ class OidcProvider:
     def token(self, life_s: float | None = None) -> str:
         """A signed token."""
         now = time.time()
-        claims = {"sub": self.subject, "aud": AUDIENCE, "iss": "kconsumer-tests", "iat": int(now), "scope": "read",
+        claims = {"sub": self.subject, "aud": AUDIENCE, "iss": ISSUER, "iat": int(now), "scope": "read",
                   "exp": int(now + (self.life_s if life_s is None else life_s))}
         signed = ".".join(_base64url(json.dumps(part).encode()) for part in (
             {"alg": "RS256", "kid": "one", "typ": "JWT"}, claims))
