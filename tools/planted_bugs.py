@@ -43,7 +43,7 @@ BUGS = (
         "self.shared.session.over(self.delegate.clock.boot_us())", "False"),
     Bug("a commit that waits for its connection is sent after the session is over",
         "CommitRequestManager.on_session_over",
-        "        self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT)))\n", ""),
+        "self.delegate.fail_unsent_of(<void*>self, Status(<int>ERR_TIMED_OUT, string(NOT_SENT)))", "False"),
     Bug("a session counts from the receipt of the answer", "ClassicGroupManager._on_heartbeat",
         "            self.heartbeat.on_success()\n            self._heard(self.heartbeat_boot_us)\n",
         "            self.heartbeat.on_success()\n            self._heard(self.delegate.clock.boot_us())\n",

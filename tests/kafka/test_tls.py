@@ -6,6 +6,7 @@ import datetime
 import logging
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -339,7 +340,7 @@ def test_a_peer_that_is_silent(authorities: SimpleNamespace) -> None:
             deadline = time.monotonic() + 10
             while not errors and time.monotonic() < deadline:
                 consumer.poll(0.05)
-    assert "the TLS handshake did not end within 1000 ms" in errors[0].str()
+    assert re.search(r"the TLS handshake did not end within 1\d{3} ms", errors[0].str())
 
 
 def test_refusals_make_no_storm(cluster: KafkaCluster, authorities: SimpleNamespace) -> None:
