@@ -1,6 +1,6 @@
 // Owns: QueuedCommit, a commit that has not ended; SentCommit, the OffsetCommit in flight; QueuedQuestion, a committed()
 // that has not ended; SentFetch, an OffsetFetch in flight; and what the two requests have in common. thread: N.
-// Never: sends or decides anything; commit_request_manager.pxi and committed_request_manager.pyx do.
+// Never: sends or decides anything; commit_request_manager.pxi and committed_request_manager.pxi do.
 #pragma once
 #include <cstdint>
 #include <memory>

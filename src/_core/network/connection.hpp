@@ -1,5 +1,5 @@
 // Owns: Node and Connection, the data of a broker and of one TCP connection to it.
-// Threads: N. Never: contains logic. connection.pxi reads and writes bytes, connector.pyx opens and closes connections,
+// Threads: N. Never: contains logic. connection.pxi reads and writes bytes, connector.pxi opens and closes connections,
 // network_client.pxi manages brokers and requests.
 #pragma once
 #include <unistd.h>
