@@ -100,6 +100,8 @@ class ScriptedBroker:
         self.listener = socket.socket(family, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind((host, port))
+        # Fixed: a growing buffer takes a request of any size, although the broker does not read.
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
         self.listener.listen(16)
         self.listener.settimeout(10)
         self.host = host
