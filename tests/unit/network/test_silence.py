@@ -183,7 +183,7 @@ def test_an_answer_that_waited_in_the_socket_of_a_stopped_process_raises_nothing
 
 
 def unacknowledged(peer):
-    """The bytes from the client that its kernel has not got an acknowledgement for: what the product asks, in the same way.
+    """The bytes from the client that its kernel has no acknowledgement for, asked as the product asks.
 
     /proc/net/tcp does not serve. Two sockets may have one local port, and some kernels leave its queues at 0.
     """
