@@ -62,6 +62,7 @@ def topic_name(request: pytest.FixtureRequest) -> Callable[[], str]:
 def embedded() -> Iterator[EmbeddedCluster]:
     """An embedded cluster of 3 brokers. A test that injects faults starts its own."""
     with EmbeddedCluster(3) as cluster:
+        cluster.set_group_timing(initial_rebalance_delay_ms=0)  # a first member would wait 3 s for others
         yield cluster
 
 

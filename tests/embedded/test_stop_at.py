@@ -10,13 +10,12 @@ from kconsumer.testing import EmbeddedCluster
 FETCH = 1
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
     """With 100 batches of one record."""
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("t")
-        for n in range(100):
-            cluster.produce("t", [b"%d" % n])
+        cluster.produce("t", [b"%d" % n for n in range(100)], config={"batch.num.messages": 1})
         yield cluster
 
 

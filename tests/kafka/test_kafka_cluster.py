@@ -114,6 +114,11 @@ def test_the_java_producer_commits_and_aborts(
     assert java_produce(kafka, topic, records, transactional_id=topic) == [(0, 0), (0, 2), (0, 4)]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_broker_loads_its_classes_from_an_archive(kafka: KafkaCluster) -> None:
+    assert ".jsa" in Path(f"/proc/{kafka.pid(1)}/maps").read_text()
+
+
 def test_a_failing_java_program_reports_its_error(kafka: KafkaCluster, tmp_path: Path) -> None:
     source = tmp_path / "Fails.java"
     source.write_text('public class Fails { public static void main(String[] a) { throw new Error("why"); } }')

@@ -157,10 +157,10 @@ def objects(settings: dict[str, Any]) -> None:
 '''
 
 
-@pytest.fixture
-def packages(tmp_path):
-    """A folder with the package as it is installed."""
-    package = tmp_path / "stage" / "kconsumer"
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """A folder with the package as it is installed, and beside it the cache that all runs of mypy share."""
+    package = tmp_path_factory.mktemp("typing") / "stage" / "kconsumer"
     package.mkdir(parents=True)
     for entry in (ROOT / "src" / "kconsumer").iterdir():
         (package / entry.name).symlink_to(entry)

@@ -15,6 +15,7 @@ from kconsumer.testing._artifacts import (
     DEFAULT_VERSION,
     Release,
     cache_root,
+    class_archive,
     compiled,
     format_directory,
     install,
@@ -225,3 +226,33 @@ def test_the_cache_folder_follows_xdg_cache_home(tools: Tools, monkeypatch: pyte
     assert cache_root() == tools.cache / "kconsumer"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_root() == Path(os.path.expanduser("~")) / ".cache" / "kconsumer"
+
+
+def test_a_class_archive_is_written_once_for_version_and_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    java = tmp_path / "java"
+    java.touch()
+    written: list[Path] = []
+
+    def write(path: Path) -> None:
+        written.append(path)
+        path.write_bytes(b"classes")
+
+    found = class_archive("4.4.0", str(java), write)
+    assert Path(found[0].partition("=")[2]).read_bytes() == b"classes"
+    assert class_archive("4.4.0", str(java), write) == found
+    assert len(written) == 1
+    os.utime(java, (1, 1))  # another JVM at the same path
+    assert class_archive("4.4.0", str(java), write) != found
+    assert class_archive("3.9.1", str(java), write) == []
+    assert len(written) == 2
+
+
+def test_a_jvm_that_writes_no_class_archive_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    java = tmp_path / "java"
+    java.touch()
+    written: list[Path] = []
+    assert class_archive("4.4.0", str(java), written.append) == []
+    assert class_archive("4.4.0", str(java), written.append) == []
+    assert len(written) == 1
