@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
 
-import page_parts  # noqa: E402
+import page_parts
 
 PAGE = "a\n<!-- some results -->\nold\n<!-- end of some results -->\nb\n"
 
@@ -22,7 +22,8 @@ def page(tmp_path):
 
 
 def test_named_parts_of_a_kind_are_made_by_name():
-    text = "<!-- table: one -->\n1\n<!-- end of table -->\n<!-- table: two -->\n<!-- end of table -->\n<!-- diagram: x -->\n"
+    text = ("<!-- table: one -->\n1\n<!-- end of table -->\n<!-- table: two -->\n<!-- end of table -->\n"
+            "<!-- diagram: x -->\n")
     made = page_parts.filled(text, "table", lambda name, old: f"{name} {old.strip()}\n")
     assert made == text.replace("1\n", "one 1\n").replace("two -->\n", "two -->\ntwo \n")
 
