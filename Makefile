@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-functions bench-decode bench-spark bench-ingest \
-        drop-in test-network test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
+        drop-in public-schemas test-network test-openssl-1.1.1 test-arm64 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
 # left to `build`: pip would compile them elsewhere, and `build` would do it again.
@@ -77,6 +77,11 @@ test-network: build
 test-full: build $(STAMPS)/extra-demo
 	$(PY) -m pytest $(ARGS)
 	tools/test_pythons.sh $(ARGS)
+
+# All schemas of public packages, in tables of each format, into docs/reliability.md; about 20 minutes. ARGS: --every N.
+public-schemas: build
+	$(PY) tests/schemas $(ARGS)
+	$(PY) tests/schemas/table.py
 
 # The oldest OpenSSL that is supported, built here. ARGS: the tests, if others than those about TLS and SASL.
 test-openssl-1.1.1: $(STAMPS)/setup

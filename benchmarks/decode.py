@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -34,9 +33,9 @@ from benchmarks.decode_shapes import (
     with_unknown,
 )
 from benchmarks.decode_tools import RustRows, Tool, avro_tools, json_tools, proto_tools
+from tools import page_parts
 
 BATCHES = (50_000, 1_000)
-BEGIN, END = "<!-- decode results -->", "<!-- end of decode results -->"
 PACKAGES = ("duckdb", "polars", "orjson", "fastavro", "pyruhvro", "ptars", "protobuf")
 # (section, tool or peers, minimum): kconsumer's rate relative to it, in batches of 50,000.
 GOALS = (
@@ -179,13 +178,7 @@ def shown(rate: dict[str, float] | None) -> str:
 
 
 def publish(text: str) -> None:
-    page = report.DOCS / "benchmarks.md"
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    old = page.read_text(encoding="utf-8")
-    new, count = pattern.subn(lambda _: f"{BEGIN}\n{text}{END}", old)
-    if count != 1:
-        raise SystemExit(f"{page} has no place for the results between {BEGIN} and {END}")
-    page.write_text(new, encoding="utf-8")
+    page_parts.write(report.DOCS / "benchmarks.md", "decode results", lambda _: text)
 
 
 def conditions(rows: int, rounds: int) -> str:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.clients.registry import BUILD, EVERY, ROOT
+from tools import page_parts
 
 DOCS = ROOT / "docs"
-BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 _PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarrow", "pyspark")
 # The targets: (topic, client, figure, minimum).
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
@@ -302,12 +302,7 @@ def write(result: dict[str, Any], publish: bool, draw: Callable[[dict[str, Any],
     (BUILD / "results.md").write_text(text, encoding="utf-8")
     drawn = draw(result, BUILD)
     if publish:
-        page = DOCS / "benchmarks.md"
-        before, found, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-        old, ended, after = rest.partition(END)
-        if not (found and ended):
-            raise RuntimeError(f"{page.name} lacks the marks {BEGIN} and {END}")
-        page.write_text(f"{before}{BEGIN}\n{merged(old.lstrip(), text)}{END}{after}", encoding="utf-8")
+        page_parts.write(DOCS / "benchmarks.md", "results", lambda old: merged(old, text))
         for name in drawn:
             (DOCS / name).write_bytes((BUILD / name).read_bytes())
     return text

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import page_parts
+
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "src" / "_core"
-MARK = re.compile(r"(<!-- diagram: ([\w-]+) -->\n).*?(<!-- end of diagram -->)", re.S)
 
 
 def _read(path: str) -> str:
@@ -188,9 +189,9 @@ DIAGRAMS: dict[str, Callable[[], str]] = {
 def fill(page: str) -> str:
     """Return the page with every diagram updated from the source."""
 
-    def drawn(mark: re.Match[str]) -> str:
-        if mark.group(2) not in DIAGRAMS:
-            raise SystemExit(f"diagrams: there is none called {mark.group(2)}")
-        return f"{mark.group(1)}{DIAGRAMS[mark.group(2)]()}\n{mark.group(3)}"
+    def drawn(name: str, _: str) -> str:
+        if name not in DIAGRAMS:
+            raise SystemExit(f"diagrams: there is none called {name}")
+        return f"{DIAGRAMS[name]()}\n"
 
-    return MARK.sub(drawn, page)
+    return page_parts.filled(page, "diagram", drawn)

@@ -14,23 +14,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import page_parts
 from drop_in_suites import PROGRAMS, Suite
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS, PAGE = DOCS / "drop-in.json", DOCS / "migrating.md"
-BEGIN, END = "<!-- drop-in results -->\n", "<!-- end of drop-in results -->"
 
 
 def main() -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(BEGIN)
-    made = head + BEGIN + table(json.loads(RESULTS.read_text(encoding="utf-8"))) + END + rest.split(END, 1)[1]
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(made, encoding="utf-8")
-    elif made != page:
-        print("docs/migrating.md differs from docs/drop-in.json: run python tools/drop_in_table.py", file=sys.stderr)
-        return 1
-    return 0
+    text = table(json.loads(RESULTS.read_text(encoding="utf-8")))
+    return page_parts.write_or_check(PAGE, "drop-in results", text, "python tools/drop_in_table.py")
 
 
 def table(results: Mapping[str, Any]) -> str:

@@ -13,12 +13,12 @@ Usage (with kconsumer installed):
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import diagrams
+import page_parts
 
 from kconsumer.config.properties import BY_NAME, SECTIONS, OffsetReset
 from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
@@ -208,8 +208,6 @@ def metrics_page() -> str:
 
 # ---- tables in other pages
 
-MARK = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of table -->)", re.S)
-
 
 def types_table() -> str:
     """The types that a format stores in another way."""
@@ -240,7 +238,7 @@ TABLES: dict[str, Callable[[], str]] = {"types of tables": types_table, "evoluti
 
 def filled(text: str) -> str:
     """Return a page with its diagrams and tables updated from the source."""
-    return MARK.sub(lambda mark: f"{mark[1]}{TABLES[mark[2]]()}\n{mark[3]}", diagrams.fill(text))
+    return page_parts.filled(diagrams.fill(text), "table", lambda name, _: f"{TABLES[name]()}\n")
 
 
 def main() -> int:
@@ -250,9 +248,7 @@ def main() -> int:
     stale = False
     pages = {"configuration.md": page(), "metrics.md": metrics_page()}
     for drawn in sorted(DOCS.glob("*.md")):
-        text = drawn.read_text(encoding="utf-8")
-        if diagrams.MARK.search(text) or MARK.search(text):
-            pages[drawn.name] = filled(text)
+        pages.setdefault(drawn.name, filled(drawn.read_text(encoding="utf-8")))
     for name, text in pages.items():
         written = DOCS / name
         if not arguments.check:

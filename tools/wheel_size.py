@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-import re
 import resource
 import statistics
 import subprocess
@@ -26,10 +25,11 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+import page_parts
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "install.md"
 FIND_PYTHON = ROOT / "tools" / "find_python.sh"
-MARKS = re.compile(r"(<!-- size results -->\n).*?(<!-- end of size results -->)", re.S)
 LARGEST_MB = 6.0  # compressed; tools/finish_wheel.py refuses larger wheels
 LONGEST_MS = 60.0  # of CPU time, which depends less on other work of the machine than elapsed time
 
@@ -130,10 +130,7 @@ def table(found: list[Measured]) -> str:
 
 
 def write(text: str, page: Path = PAGE) -> None:
-    old = page.read_text(encoding="utf-8")
-    if not MARKS.search(old):
-        raise SystemExit(f"wheel_size: {page.name} lacks the marks of the size results")
-    page.write_text(MARKS.sub(lambda found: f"{found[1]}{text}{found[2]}", old), encoding="utf-8")
+    page_parts.write(page, "size results", lambda _: text)
 
 
 def main() -> int:

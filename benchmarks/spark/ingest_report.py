@@ -9,7 +9,8 @@ import json
 from typing import Any, Final
 
 from benchmarks.clients.registry import ROOT
-from benchmarks.report import BEGIN, END, Spread
+from benchmarks.report import Spread
+from tools import page_parts
 
 BUILD: Final = ROOT / "build" / "bench" / "ingest"
 PAGE: Final = ROOT / "docs" / "benchmarks-ingest.md"
@@ -137,9 +138,5 @@ def write(names: list[str], publish: bool) -> str:
     text = markdown({path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files if path.exists()})
     (BUILD / "results.md").write_text(text, encoding="utf-8")
     if publish:
-        before, found, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, ended, after = rest.partition(END)
-        if not (found and ended):
-            raise RuntimeError(f"{PAGE.name} lacks the marks {BEGIN} and {END}")
-        PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
+        page_parts.write(PAGE, "results", lambda _: text)
     return text

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from benchmarks.clients.registry import ROOT
-from benchmarks.report import BEGIN, END, Spread
+from benchmarks.report import Spread
 from benchmarks.spark.reads import BUSY, OURS, SPARK, STANDALONE, TUNED
 from benchmarks.spark.streams import DURATIONS
+from tools import page_parts
 
 BUILD: Final = ROOT / "build" / "bench" / "spark"
 PAGE: Final = ROOT / "docs" / "benchmarks-spark.md"
@@ -150,9 +151,5 @@ def write(names: list[str], publish: bool) -> str:
     text = markdown(parts)
     (BUILD / "results.md").write_text(text, encoding="utf-8")
     if publish:
-        before, found, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, ended, after = rest.partition(END)
-        if not (found and ended):
-            raise RuntimeError(f"{PAGE.name} lacks the marks {BEGIN} and {END}")
-        PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
+        page_parts.write(PAGE, "results", lambda _: text)
     return text

@@ -17,22 +17,16 @@ from typing import Any
 from rates import RECORDS, ROUND_TRIP_MS, WAYS
 from scenes import GROUPS, RECOVERY_S, SCENES
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import page_parts
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS, PAGE = DOCS / "reliability.json", DOCS / "reliability.md"
-BEGIN, END = "<!-- network results -->\n", "<!-- end of network results -->"
 
 
 def main() -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(BEGIN)
-    made = head + BEGIN + _tables(json.loads(RESULTS.read_text(encoding="utf-8"))) + END + rest.split(END, 1)[1]
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(made, encoding="utf-8")
-    elif made != page:
-        print("docs/reliability.md differs from docs/reliability.json: run python tests/network/table.py",
-              file=sys.stderr)
-        return 1
-    return 0
+    text = _tables(json.loads(RESULTS.read_text(encoding="utf-8")))
+    return page_parts.write_or_check(PAGE, "network results", text, "python tests/network/table.py")
 
 
 def _tables(results: Mapping[str, Any]) -> str:

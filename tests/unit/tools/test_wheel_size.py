@@ -15,7 +15,8 @@ TOOL = Path(__file__).resolve().parents[3] / "tools" / "wheel_size.py"
 
 
 @pytest.fixture
-def wheel_size():
+def wheel_size(monkeypatch):
+    monkeypatch.syspath_prepend(TOOL.parent)
     spec = importlib.util.spec_from_file_location("wheel_size", TOOL)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -104,10 +105,12 @@ def test_the_table_is_written_between_the_marks_only(wheel_size, tmp_path):
     wheel_size.write("new\n", page)
     assert page.read_text() == "before\n<!-- size results -->\nnew\n<!-- end of size results -->\nafter\n"
     page.write_text("no marks\n")
-    with pytest.raises(SystemExit, match="lacks the marks"):
+    with pytest.raises(SystemExit, match="0 parts between"):
         wheel_size.write("new\n", page)
 
 
 def test_the_page_has_the_marks_and_a_measured_wheel(wheel_size):
-    found = wheel_size.MARKS.search(wheel_size.PAGE.read_text(encoding="utf-8"))
-    assert found is not None and "| cp3" in found[0]
+    found = []
+    wheel_size.page_parts.filled(wheel_size.PAGE.read_text(encoding="utf-8"), "size results",
+                                 lambda _, old: found.append(old) or old)
+    assert len(found) == 1 and "| cp3" in found[0]

@@ -1,0 +1,65 @@
+"""Tries all public schemas in tables of each format, and writes docs/schemas.json; about 20 minutes.
+
+    python tests/schemas [--every N]
+
+Owns: the counts. Threads: one, with two processes. Never: writes a page: tests/schemas/table.py does.
+Fails where a value is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from packages import PACKAGES, PublicSchema, public_schemas
+from trials import Outcome, tried
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "schemas.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--every", type=int, default=1, help="try only every Nth schema, and write no results")
+    every = parser.parse_args().every
+    wanted = list(islice(public_schemas(), 0, None, every))
+    counts: dict[str, Any] = {}
+    for package, kind in PACKAGES.items():
+        name, _, version = package.partition("==")
+        counts[name] = {"kind": kind, "version": version, "schemas": 0, "types": 0, "wrong": 0, "refused": {}}
+    reasons: Counter[str] = Counter()
+    with ProcessPoolExecutor(2) as pool:
+        for public, outcome in zip(wanted, pool.map(trial, wanted, chunksize=8), strict=True):
+            found = counts[public.package]
+            found["schemas"] += 1
+            found["types"] += outcome.types
+            found["wrong"] += bool(outcome.wrong)
+            for format, reason in outcome.refused.items():
+                found["refused"][format] = found["refused"].get(format, 0) + 1
+                reasons[reason] += 1
+                print(f"refused: {public.name}: {format}: {reason}")
+            for wrong in outcome.wrong:
+                print(f"WRONG: {public.package}: {public.name}: {wrong}", file=sys.stderr)
+    if every == 1:
+        RESULTS.write_text(json.dumps({"measured": time.strftime("%Y-%m-%d", time.gmtime()), "packages": counts,
+                                       "reasons": dict(sorted(reasons.items()))}, indent=1) + "\n", encoding="utf-8")
+    return 1 if any(found["wrong"] for found in counts.values()) else 0
+
+
+def trial(public: PublicSchema) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return tried(public, Path(folder))
+        except Exception as error:  # any error of a format's library is a finding
+            return Outcome(wrong=[f"{type(error).__name__}: {error}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
