@@ -114,7 +114,7 @@ BUGS = (
         "        self._delay(p, now_ms)\n        self._read_from(p, node, now_ms)\n",
         "        p.state = FETCH_STOPPED\n        self._delay(p, now_ms)\n", ("assign", "consumer")),
     Bug("the time of a leave is over before the sockets were read", "MembershipManager._poll_leave",
-        "if self.commits.delegate.read_ms >= self.leaving.deadline_ms:", "if now_ms >= self.leaving.deadline_ms:",
+        "if self.delegate.read_ms >= self.leaving.deadline_ms:", "if now_ms >= self.leaving.deadline_ms:",
         test="tests/unit/managers/test_commits_before_leaving.py::"
              "test_a_commit_that_was_answered_while_the_process_stood_still_is_stored"),
     Bug("a target is taken while a heartbeat that reported less is unanswered", "ConsumerHeartbeatManager._add_owned",

@@ -249,7 +249,7 @@ cdef class OffsetsHarness:
 
     def end(self):
         """End the loop."""
-        self.commits.poll_on_close(self.clock.now_ms())
+        self.commits.end(self.clock.now_ms())
 
     # -- results
 

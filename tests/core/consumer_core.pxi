@@ -68,7 +68,7 @@ def share_memory(ConsumerCore core not None, ScriptedNetwork network not None):
 
 def close_sessions(ConsumerCore core not None):
     """Run the loop's first step of closing."""
-    core.fetch_sender.poll_on_close(core.clock.now_ms())
+    core.fetch_sender.last_requests(core.clock.now_ms())
 
 
 def closes_in_flight(ConsumerCore core not None):

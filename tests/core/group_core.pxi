@@ -86,9 +86,6 @@ cdef object described(ApplicationEvent* event):
     return ("other", <int>event.type)
 
 
-def mark_end(GroupCore core not None, RequestManager marker not None):
-    """Attach `marker`, which is dropped after the consumer's own structs.
-
-    The network thread keeps its manager.
-    """
-    core.protocol = marker
+def mark_end(GroupCore core not None, marker):
+    """Attach `marker`, which is dropped after the consumer's own structs."""
+    core.callback_thread = marker

@@ -259,11 +259,10 @@ in_child(child, {ends})
 STOPPED_FIRST = """
 from tests.core.inside import network_thread_of, stop_asked
 from tests.core.inside import mark_end
-from kconsumer._core.managers.managers import RequestManager
 stopped = []
 
 
-class Marker(RequestManager):
+class Marker:
     def __del__(self):
         stopped.append(stop_asked(self.thread))
 

@@ -25,7 +25,7 @@ from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartit
 from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.managers.managers cimport (
     ApplicationAssignors, CommitRequestManager, CoordinatorRequestManager, FetchErrors, FetchSender, MembershipManager,
-    MetadataRequestManager, OffsetsRequestManager, RequestManager,
+    MetadataRequestManager, OffsetsRequestManager, RequestManagers,
 )
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.network.network cimport Network, NetworkClientDelegate, SaslCredentials

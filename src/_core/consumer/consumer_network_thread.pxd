@@ -6,14 +6,9 @@ cdef class ConsumerNetworkThread:
     cdef NetworkClientDelegate delegate           # thread: N
     cdef ApplicationEventQueue application        # thread: N (shared inside)
     cdef ApplicationEventProcessor processor      # thread: N
-    cdef MetadataRequestManager metadata          # thread: N
-    cdef OffsetsRequestManager offsets            # thread: N
-    cdef bint has_group                           # thread: N (the four members below are set)
-    cdef CoordinatorRequestManager coordinator    # thread: N
-    cdef MembershipManager membership             # thread: N
-    cdef RequestManager protocol                  # thread: N (classic or consumer)
-    cdef CommitRequestManager commits             # thread: N
-    cdef FetchSender fetch_sender                 # thread: N
+    cdef RequestManagers managers                 # thread: N
+    cdef FetchPositions positions                 # thread: N
+    cdef FetchSender fetch_sender                 # thread: N (for statistics)
     cdef FetchDecoder decoder                     # thread: N
     cdef BackgroundEventQueue* background         # thread: N (shared inside)
     cdef FetchCounters* counters                  # thread: N (atomics)
@@ -39,10 +34,8 @@ cdef class ConsumerNetworkThread:
     cdef void _process_events(self, int64_t now_ms) noexcept nogil
     cdef void _process_drained(self, int64_t now_ms) noexcept nogil
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
-    cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil
     cdef bint may_close(self) noexcept nogil
     cdef void _attend_identity(self, int64_t now_ms) noexcept nogil
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
-    cdef void _end_group(self, int64_t now_ms) noexcept nogil
     cdef void _flush_commits(self) noexcept nogil
     cdef void _close(self) noexcept nogil

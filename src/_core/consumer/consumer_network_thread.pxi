@@ -21,13 +21,9 @@ cdef class ConsumerNetworkThread:
         self._process_events(now_ms)
         if self.may_close():
             return
-        if self.fetch_sender.positions.subscription.has_changes.load():
-            self.fetch_sender.positions.adopt(now_ms)
-        # The group first: in this turn the fetcher learns which partitions the group revokes or starts.
-        wait = self._poll_group(now_ms) if self.has_group else INT64_MAX
-        wait = min(wait, min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms)))
-        # After every manager that may need an update, so that the request is sent in this turn.
-        wait = min(wait, self.metadata.poll(now_ms))
+        if self.positions.subscription.has_changes.load():
+            self.positions.adopt(now_ms)
+        wait = self.managers.poll(now_ms)
         self.decoder.take_over()
         decodes = self.decoder.network_decodes(&wait)
         inflates = not decodes and self.decoder.network_inflates(&wait)
@@ -41,11 +37,7 @@ cdef class ConsumerNetworkThread:
         self.decoder.take_over()
         now_ms = self.clock.now_ms()
         self._attend_identity(now_ms)
-        self.metadata.on_losses(now_ms)
-        self.metadata.expire(now_ms)
-        self.offsets.expire(now_ms)
-        if self.has_group:
-            self.commits.expire(now_ms)
+        self.managers.expire(now_ms)
         self._publish_statistics(now_ms)
         if self.background.log.pending.load():
             self.background.announce()
@@ -62,18 +54,6 @@ cdef class ConsumerNetworkThread:
             self.drained.pop_front()
             self.processor.process(event, now_ms)
 
-    cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
-        """Poll the managers of the group.
-
-        The membership comes before the manager of its protocol, which reads its state. All need the
-        coordinator, so it is last.
-        """
-        # Separate statements: Cython evaluates the second argument of min() first.
-        cdef int64_t wait = self.membership.poll(now_ms)
-        wait = min(wait, self.protocol.poll(now_ms))
-        wait = min(wait, self.commits.poll(now_ms))
-        return min(wait, self.coordinator.poll(now_ms))
-
     cdef bint may_close(self) noexcept nogil:
         """Return whether CLOSE may end: the commits and the leave before it have ended, or its time is over.
 
@@ -81,15 +61,12 @@ cdef class ConsumerNetworkThread:
         """
         if self.processor.closing == NULL:
             return False
-        return (not self.has_group or not (self.commits.busy() or self.membership.leaving != NULL)
-                or self.delegate.read_ms >= self.processor.closing.deadline_ms)
+        return not self.managers.busy() or self.delegate.read_ms >= self.processor.closing.deadline_ms
 
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t earliest = min(self.metadata.next_deadline_ms(), self.offsets.next_deadline_ms())
+        cdef int64_t earliest = self.managers.next_deadline_ms()
         if self.statistics_interval_ms > 0:
             earliest = min(earliest, self.statistics_due_ms)
-        if self.has_group:
-            earliest = min(earliest, self.commits.next_deadline_ms())
         if self.processor.closing != NULL:
             if self.may_close():
                 # This turn has ended what CLOSE waits for, and no response will wake N.
@@ -109,10 +86,7 @@ cdef class ConsumerNetworkThread:
             event.type = BACKGROUND_TOKEN
             self.background.add(event)
         if self.delegate.network.refusal(&why):
-            self.metadata.refuse(why, now_ms)
-            self.offsets.refuse(why, now_ms)
-            if self.has_group:
-                self.commits.refuse(why, now_ms)
+            self.managers.refuse(why, now_ms)
 
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event
@@ -135,7 +109,7 @@ cdef class ConsumerNetworkThread:
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
-        elif self.has_group and not self.commits_awaited.load():
+        elif self.processor.commits is not None and not self.commits_awaited.load():
             self._flush_commits()
         self.end()
 
@@ -143,7 +117,7 @@ cdef class ConsumerNetworkThread:
         """Give accepted commits a moment after the consumer was dropped without close()."""
         self.flush_until_ms = self.clock.now_ms() + DROPPED_COMMITS_MS
         self._process_events(self.clock.now_ms())
-        while self.commits.busy() and self.clock.now_ms() < self.flush_until_ms:
+        while self.processor.commits.busy() and self.clock.now_ms() < self.flush_until_ms:
             self.run_once(self.clock.now_ms())
 
     cdef void end(self) noexcept nogil:
@@ -152,9 +126,7 @@ cdef class ConsumerNetworkThread:
         self._process_drained(self.clock.now_ms())
         self.delegate.network.close_all()
         self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
-        self.metadata.poll_on_close(self.clock.now_ms())
-        self.offsets.poll_on_close(self.clock.now_ms())
-        self._end_group(self.clock.now_ms())
+        self.managers.end(self.clock.now_ms())
         self.application.close()
         if self.processor.closing != NULL:
             self.processor.closing.complete(Status())
@@ -164,25 +136,15 @@ cdef class ConsumerNetworkThread:
         self.background.attention.set(ATTENTION_FATAL)
         self.background.force_wake()
         self.application.close()
-        self.metadata.poll_on_close(0)
-        self.offsets.poll_on_close(0)
-        self._end_group(0)
+        self.managers.end(0)
         if self.processor.closing != NULL:
             self.processor.closing.complete(Status())
 
-    cdef void _end_group(self, int64_t now_ms) noexcept nogil:
-        if self.has_group:
-            self.commits.poll_on_close(now_ms)
-            self.membership.end()
-            self.protocol.poll_on_close(now_ms)
-            self.coordinator.poll_on_close(now_ms)
-
     cdef void _close(self) noexcept nogil:
-        """Tell brokers that the fetch sessions end, within a short time."""
+        """Send the last requests of the managers, and give their answers a short time."""
         cdef int64_t now_ms = self.clock.now_ms()
         cdef int64_t deadline = min(self.processor.closing.deadline_ms, now_ms + CLOSE_GRACE_MS)
-        self.fetch_sender.poll_on_close(now_ms)
-        while now_ms < deadline and (self.delegate.has_unsent() or self.fetch_sender.closes_in_flight > 0):
+        while now_ms < deadline and (self.managers.last_requests(now_ms) or self.delegate.has_unsent()):
             self.delegate.poll(deadline - now_ms, now_ms)
             now_ms = self.clock.now_ms()
 

@@ -9,6 +9,7 @@ cdef class ConsumerParts:
     cdef FetchPositions positions              # thread: N
     cdef MetadataRequestManager metadata       # thread: N
     cdef OffsetsRequestManager offsets         # thread: N
+    cdef tuple managers                        # thread: A (keeps those of N's list)
     cdef FetchErrors fetch_errors              # thread: N
     cdef FetchSender fetch_sender              # thread: N
     cdef FetchDecoder decoder                  # shared: its gate (N decodes, or A while it waits)

@@ -127,14 +127,20 @@ cdef class ConsumerParts:
         self.decoder.handler = self.handler
         self._build_thread(settings)
 
+    def _group_managers(self, settings):
+        return ()
+
     def _build_thread(self, settings):
         cdef ConsumerNetworkThread n = ConsumerNetworkThread()
         n.clock = self.clock
         n.delegate = self.delegate
         n.application = self.application
         n.processor = self.processor
-        n.metadata = self.metadata
-        n.offsets = self.offsets
+        # The list of managers, in the order in which N polls them. The group is first: in this turn the fetcher learns
+        # which partitions it revokes or starts. Metadata is after all that may need an update: it is sent in this turn.
+        self.managers = (*self._group_managers(settings), self.offsets, self.fetch_sender, self.metadata)
+        n.managers = RequestManagers(*self.managers)
+        n.positions = self.positions
         n.fetch_sender = self.fetch_sender
         n.decoder = self.decoder
         n.background = &self.background
@@ -155,6 +161,7 @@ cdef class ConsumerParts:
         self.pool.set_on_room(NULL, NULL)
         # Drop them before the C++ members, into which they point: Cython drops Python attributes after those.
         self.network_thread = None
+        self.managers = None
         self.handler = None
         self.decoder = None
         self.fetch_sender = None
@@ -179,9 +186,9 @@ cdef class ConsumerParts:
             (<NetworkClient>self.network).abandon()
         if self.network_thread is not None:
             self.network_thread.thread.forget()
-        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.fetch_errors,
-                     self.offsets, self.metadata, self.processor, self.application, self.positions, self.delegate,
-                     self.network, self.subscription):
+        for part in (self.network_thread, self.managers, self.handler, self.decoder, self.fetch_sender,
+                     self.fetch_errors, self.offsets, self.metadata, self.processor, self.application, self.positions,
+                     self.delegate, self.network, self.subscription):
             never_free(part)
         self.background.wakeup.release()
         self.background.events_ready.release()

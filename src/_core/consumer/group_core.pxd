@@ -19,7 +19,6 @@ cdef class GroupCore(ConsumerCore):
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef CommitRequestManager commits            # thread: N
     cdef MembershipManager membership            # thread: N
-    cdef RequestManager protocol                 # thread: N
     cdef int64_t commit_ms                       # thread: A (default.api.timeout.ms: time limit of a commit())
     cdef bint subscribed                         # thread: A
     cdef uint64_t subscription_epoch             # thread: A (changes with unsubscribe)

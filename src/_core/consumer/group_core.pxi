@@ -26,13 +26,13 @@ cdef class AssignorQuestion:
 cdef class GroupCore(ConsumerCore):
     """A group member without its callbacks; see kconsumer.Consumer."""
 
-    def _build_thread(self, settings):
+    def _group_managers(self, settings):
+        """Make the managers of the group; return them in the order in which N polls them."""
         configure_group(&self.group, settings)
         self.commit_ms = settings.default_api_timeout_ms
         self.config.has_group = not self.group.group_id.empty()
-        ConsumerCore._build_thread(self, settings)
         if not self.config.has_group:
-            return
+            return ()
         self.coordinator = CoordinatorRequestManager()
         self.coordinator.delegate = self.delegate
         self.coordinator.config = &self.group
@@ -43,20 +43,18 @@ cdef class GroupCore(ConsumerCore):
         self.commits.wire(self.delegate, &self.group, &self.member, &self.shared, &self.background, &self.backoff)
         self.membership = MembershipManager(self.positions, self.metadata, self.commits)
         self.member.owned = &self.membership.ownership.owned()
+        self.membership.delegate = self.delegate
         self.membership.config = &self.group
         self.membership.membership = &self.member
         self.membership.shared = &self.shared
         self.handler.session = &self.shared.session
         self.membership.liveness = &self.liveness
         self.membership.background = &self.background
-        self.protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()
+        protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()
         self.processor.membership = self.membership
         self.processor.commits = self.commits
-        self.network_thread.coordinator = self.coordinator
-        self.network_thread.commits = self.commits
-        self.network_thread.membership = self.membership
-        self.network_thread.protocol = self.protocol
-        self.network_thread.has_group = True
+        # The protocol's manager reads the state of the membership. All need the coordinator, so it is last.
+        return self.membership, protocol, self.commits, self.coordinator
 
     def _classic_protocol(self):
         cdef ClassicGroupManager manager = ClassicGroupManager(self.membership, self.coordinator)

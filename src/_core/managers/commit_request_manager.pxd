@@ -41,8 +41,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef bint held_busy(self) noexcept nogil
     # The time of a leave is over: held commits fail as timed out.
     cdef void give_up_held(self, int64_t now_ms) noexcept nogil
-    # Any commit that has not ended: close() waits for it.
-    cdef bint busy(self) noexcept nogil
     # The coordinator refused a commit of the present membership: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID,
     # FENCED_INSTANCE_ID or STALE_MEMBER_EPOCH, reported once; else 0. The protocol's manager asks by a heartbeat.
     cdef int32_t take_fence(self) noexcept nogil
@@ -50,10 +48,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef void on_lost(self, int64_t now_ms) noexcept nogil
     # The session of this member is over: its commits end, and no other one is sent until the coordinator answers.
     cdef void on_session_over(self, int64_t now_ms) noexcept nogil
-    cdef void expire(self, int64_t now_ms) noexcept nogil
-    # No broker lets us in: the calls of the application that wait fail by that.
-    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
-    cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil
     cdef bint _session_is_over(self) noexcept nogil

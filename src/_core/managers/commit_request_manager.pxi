@@ -772,11 +772,11 @@ cdef class CommitRequestManager(RequestManager):
             preincrement(it)
         return earliest
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+    cdef void end(self, int64_t now_ms) noexcept nogil:
         """The loop has ended: close() has waited for its timeout, or the consumer was dropped."""
         while not self.queue.empty():
             self._out_of_time(dereference(self.queue.begin()).first, now_ms)
-        return self.committed.poll_on_close(now_ms)
+        self.committed.end(now_ms)
 
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil:
         self.committed.ask(event)

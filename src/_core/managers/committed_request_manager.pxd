@@ -27,10 +27,6 @@ cdef class CommittedRequestManager(RequestManager):
     cdef void ask(self, FetchCommittedEvent* event) noexcept nogil
     # No question waits to be sent.
     cdef bint idle(self) noexcept nogil
-    cdef void expire(self, int64_t now_ms) noexcept nogil
-    # Every broker refuses this client: fail the waiting calls of the application.
-    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
-    cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
     cdef int64_t _find_due(self, int64_t now_ms) noexcept nogil

@@ -432,10 +432,6 @@ cdef class CommittedRequestManager(RequestManager):
             preincrement(it)
         return earliest
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
-        self.refuse(Status(<int>ERR_DESTROY), now_ms)
-        return INT64_MAX
-
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         while not self.questions.empty():
             self._finish(dereference(self.questions.begin()).first, why)

@@ -21,6 +21,7 @@ cdef class FetchSender(RequestManager):
 
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
+    cdef void _close_sessions(self, int64_t now_ms) noexcept nogil
     cdef void _count_active(self) noexcept nogil
     cdef int64_t _poll_waiting(self, int64_t now_ms) noexcept nogil
     cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil

@@ -398,12 +398,17 @@ cdef class FetchSender(RequestManager):
         return max(<int32_t>MOST_FETCHED_BYTES // max(<int32_t>session.partition_count, 1),
                    <int32_t>SMALLEST_SHARE_BYTES)
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+    cdef bint last_requests(self, int64_t now_ms) noexcept nogil:
+        if not self.closing:
+            self.closing = True
+            self._close_sessions(now_ms)
+        return self.closes_in_flight > 0
+
+    cdef void _close_sessions(self, int64_t now_ms) noexcept nogil:
         """Close every fetch session (epoch −1), so that brokers free their slots."""
         cdef BodyOf[FetchRequest]* body
         cdef FetchSession* session
         cdef Channel channel
-        self.closing = True
         it = self.sessions.begin()
         while it != self.sessions.end():
             session = dereference(it).second
@@ -421,7 +426,6 @@ cdef class FetchSender(RequestManager):
             session.session_id = 0
             self.closes_in_flight += 1
             self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, 0, now_ms + CLOSE_TIMEOUT_MS, 0)
-        return INT64_MAX
 
     # ---- answers
 

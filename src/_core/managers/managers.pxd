@@ -56,6 +56,7 @@ from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestS
 from kconsumer._core.state.state cimport FetchPositions, TakeAway
 
 include "request_manager.pxd"
+include "request_managers.pxd"
 include "metadata_request_manager.pxd"
 include "coordinator_request_manager.pxd"
 include "offsets_request_manager.pxd"

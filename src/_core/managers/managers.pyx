@@ -98,6 +98,7 @@ from kconsumer._core.state.partition_state cimport (
 from kconsumer._core.state.state cimport TAKE_FREE, TAKE_LATE, TAKE_LOST
 
 include "request_manager.pxi"
+include "request_managers.pxi"
 include "metadata_request_manager.pxi"
 include "coordinator_request_manager.pxi"
 include "offsets_request_manager.pxi"

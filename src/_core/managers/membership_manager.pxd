@@ -3,12 +3,11 @@
 # sends the requests and calls back.
 
 
-cdef class MembershipManager:
+cdef class MembershipManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
     cdef Membership* membership                  # thread: N
     cdef GroupShared* shared                     # thread: N (shared inside)
     cdef Liveness* liveness                      # thread: N (atomics)
-    cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef FetchPositions positions                # thread: N (cluster cache, interest, PartitionState.revoking)
     cdef MetadataRequestManager metadata         # thread: N
     cdef CommitRequestManager commits            # thread: N
@@ -55,9 +54,6 @@ cdef class MembershipManager:
     cdef void on_leave(self, LeaveGroupEvent* event, int64_t now_ms) noexcept nogil
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil
 
-    # ---- every turn, before the protocol's manager: liveness, metadata, ended commits of a leave, deadlines
-    cdef int64_t poll(self, int64_t now_ms) noexcept nogil
-
     # ---- from the protocol's manager
     # Set the member identity for commits and for the application.
     cdef void on_joined(self, const string& member_id, int32_t epoch, int64_t now_ms) noexcept nogil
@@ -98,8 +94,6 @@ cdef class MembershipManager:
     cdef void left(self, int64_t now_ms) noexcept nogil
     # The same when the request of the leave has failed. The deadline of the request is that of the leave.
     cdef void leave_failed(self, int64_t now_ms) noexcept nogil
-    # N ends: a call that waits for a leave returns.
-    cdef void end(self) noexcept nogil
     # Consumer protocol: the coordinator cannot match patterns (v0); from now on the client matches them (as classic).
     cdef void match_here(self, int64_t now_ms) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil

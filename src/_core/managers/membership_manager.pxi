@@ -37,7 +37,7 @@ cdef enum:
 
 
 @cython.no_gc
-cdef class MembershipManager:
+cdef class MembershipManager(RequestManager):
     def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
                   CommitRequestManager commits not None):
         self.positions = positions
@@ -663,7 +663,7 @@ cdef class MembershipManager:
         if self.leaving == NULL or self.leaving.deadline_ms == INT64_MAX:
             return INT64_MAX
         # After a suspend of the process, the responses may already be in the sockets.
-        if self.commits.delegate.read_ms >= self.leaving.deadline_ms:
+        if self.delegate.read_ms >= self.leaving.deadline_ms:
             self._leave_late(now_ms)
             return 0
         return max(self.leaving.deadline_ms - now_ms, <int64_t>0)
@@ -715,7 +715,10 @@ cdef class MembershipManager:
             self._leave_late(now_ms)
         self.left(now_ms)
 
-    cdef void end(self) noexcept nogil:
+    cdef bint busy(self) noexcept nogil:
+        return self.leaving != NULL
+
+    cdef void end(self, int64_t now_ms) noexcept nogil:
         self._complete_leave(Status(<int>ERR_DESTROY))
 
     # ---- events and moves

@@ -39,13 +39,10 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil
     # Ask for all topics from now on (immediately), or only for the topics of interest again.
     cdef void want_all_topics(self, bint wanted) noexcept nogil
-    cdef void on_losses(self, int64_t now_ms) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
-    cdef void expire(self, int64_t now_ms) noexcept nogil
-    # Every broker refuses this client: fail the waiting calls of the application.
-    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
-    cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
+    cdef void _take_losses(self) noexcept nogil
+    cdef void _end_late_calls(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil
     cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil

@@ -236,7 +236,7 @@ cdef class MetadataRequestManager(RequestManager):
         request.cookie = cookie
         self.delegate.add(request)
 
-    cdef void on_losses(self, int64_t now_ms) noexcept nogil:
+    cdef void _take_losses(self) noexcept nogil:
         """Report lost and failed connections to error_cb.
 
         After a lost connection, ask for metadata: the leaders on that broker may have moved.
@@ -335,7 +335,7 @@ cdef class MetadataRequestManager(RequestManager):
             # Lists that fail together wait together.
             self.lists.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.waiting.push_back(event)
-        self.expire(now_ms)
+        self._end_late_calls(now_ms)
 
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil:
         cdef TopicMetadataEvent* event
@@ -347,7 +347,10 @@ cdef class MetadataRequestManager(RequestManager):
         return event
 
     cdef void expire(self, int64_t now_ms) noexcept nogil:
-        """End calls after their deadline."""
+        self._take_losses()
+        self._end_late_calls(now_ms)
+
+    cdef void _end_late_calls(self, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         cdef size_t n = self.waiting.size()
         for _ in range(n):
@@ -386,10 +389,6 @@ cdef class MetadataRequestManager(RequestManager):
             earliest = min(earliest, dereference(it).second.deadline_ms)
             preincrement(it)
         return earliest
-
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
-        self.refuse(Status(<int>ERR_DESTROY), now_ms)
-        return INT64_MAX
 
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event

@@ -28,10 +28,6 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef RequestState questions                                # thread: N (backoff of events)
 
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil
-    cdef void expire(self, int64_t now_ms) noexcept nogil
-    # Every broker refuses this client: fail the waiting calls of the application.
-    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
-    cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
     cdef void _add_reset(self, PartitionState* p, BodyOf[ListOffsetsRequest]* body,

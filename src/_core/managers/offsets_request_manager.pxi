@@ -287,10 +287,6 @@ cdef class OffsetsRequestManager(RequestManager):
             earliest = min(earliest, event.deadline_ms)
         return earliest
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
-        self.refuse(Status(<int>ERR_DESTROY), now_ms)
-        return INT64_MAX
-
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef ListOffsetsEvent* event
         while not self.events.empty():

@@ -1,4 +1,4 @@
-# RequestManager: the base of all managers that send requests to brokers. thread: N.
+# RequestManager: the contract of all managers of N. thread: N.
 
 
 cdef class RequestManager(ResponseHandler):
@@ -7,8 +7,18 @@ cdef class RequestManager(ResponseHandler):
 
     # Adds due requests to the delegate. Returns the time until the next call, in ms (INT64_MAX: only after an event).
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
-    # Called once when the consumer closes: adds the last requests. Returns like poll().
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil
+    # After the sockets were read: ends what is over by now.
+    cdef void expire(self, int64_t now_ms) noexcept nogil
+    # Returns the earliest time at which expire() has something to end; INT64_MAX if there is none.
+    cdef int64_t next_deadline_ms(self) noexcept nogil
+    # Every broker refuses this client, or N ends: fails the waiting calls of the application.
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
+    # Returns whether close() has to wait for something that was accepted before it.
+    cdef bint busy(self) noexcept nogil
+    # Before the sockets close. The first call adds the last requests. Returns whether one of them is unanswered.
+    cdef bint last_requests(self, int64_t now_ms) noexcept nogil
+    # N ends: completes everything that has not ended. Default: refuse() with ERR_DESTROY.
+    cdef void end(self, int64_t now_ms) noexcept nogil
     # Whether a response could be decoded, which `decoded` says. If so, its throttle time counts from now (KIP-219). If
     # not, it is logged and the connection ends: what follows in its stream cannot be trusted.
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,

@@ -1,4 +1,4 @@
-"""Owns: RequestManager, the contract of all managers that send requests to brokers.
+"""Owns: RequestManager, the contract of all managers: most send requests to brokers, some only serve one that does.
 
 thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
@@ -10,8 +10,23 @@ cdef class RequestManager(ResponseHandler):
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         return INT64_MAX
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+    cdef void expire(self, int64_t now_ms) noexcept nogil:
+        pass
+
+    cdef int64_t next_deadline_ms(self) noexcept nogil:
         return INT64_MAX
+
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
+        pass
+
+    cdef bint busy(self) noexcept nogil:
+        return False
+
+    cdef bint last_requests(self, int64_t now_ms) noexcept nogil:
+        return False
+
+    cdef void end(self, int64_t now_ms) noexcept nogil:
+        self.refuse(Status(<int>ERR_DESTROY), now_ms)
 
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,
                        int64_t now_ms) noexcept nogil:
