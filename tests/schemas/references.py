@@ -254,8 +254,8 @@ class JsonValues:
 
     def _referred(self, reference: str) -> Any:
         found = self._root
-        for step in reference.removeprefix("#").split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
+        for part in reference.removeprefix("#").split("/")[1:]:
+            step = part.replace("~1", "/").replace("~0", "~")
             found = found[int(step)] if isinstance(found, list) else found[step]
         return found
 
