@@ -2,7 +2,8 @@
 
     python exactly_once_member.py BOOTSTRAP INPUT OUTPUT ID KILL_AT [NAME=VALUE...]
 
-Owns: nothing else. Threads: one. Never: ends by itself, unless it kills itself in transaction KILL_AT (0: never).
+Owns: the member's loop. Threads: one. Never: ends without SIGTERM, unless it kills itself in transaction KILL_AT
+(0: never).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Killed(Producer):
     def commit_transaction(self, *limit):
         self.sent += 1
         if self.sent == self.at:
+            self.flush(30)  # the results are in the log, too
             os.kill(os.getpid(), signal.SIGKILL)
         super().commit_transaction(*limit)
 
@@ -36,7 +38,7 @@ def main() -> None:
     producer = Killed({"bootstrap.servers": bootstrap, "transactional.id": identity, "transaction.timeout.ms": 10_000})
     producer.at = int(kill_at)
     consumer = {"bootstrap.servers": bootstrap, "group.id": source, "auto.offset.reset": "earliest",
-                "session.timeout.ms": 6000, **dict(pair.split("=", 1) for pair in more)}
+                **dict(pair.split("=", 1) for pair in more)}
     with ExactlyOnce(consumer, producer, [source], max_records=20) as loop:
         while not stopped:
             try:

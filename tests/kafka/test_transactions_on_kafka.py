@@ -12,16 +12,27 @@ from pathlib import Path
 import pytest
 
 from kconsumer import OFFSET_BEGINNING, Consumer, TopicPartition
+from kconsumer.testing import KafkaCluster
 
 MEMBER = Path(__file__).with_name("exactly_once_member.py")
 RECORDS = 2000
 PARTITIONS = 4
 SECONDS = 90
+SESSION_MS = 6000
+CONFIG = {"group.consumer.heartbeat.interval.ms": 500, "group.consumer.min.heartbeat.interval.ms": 500,
+          "group.consumer.min.session.timeout.ms": 1000, "group.consumer.session.timeout.ms": SESSION_MS}
+CLASSIC = ["group.protocol=classic", f"session.timeout.ms={SESSION_MS}"]
 PROTOCOLS = {
-    "classic": ["group.protocol=classic"],
-    "cooperative": ["group.protocol=classic", "partition.assignment.strategy=cooperative-sticky"],
+    "classic": CLASSIC,
+    "cooperative": [*CLASSIC, "partition.assignment.strategy=cooperative-sticky"],
     "consumer": ["group.protocol=consumer"],
 }
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    with KafkaCluster(1, config=CONFIG) as cluster:
+        yield cluster
 
 
 class Members:
@@ -32,12 +43,12 @@ class Members:
         self.running = []
         self.logs = []
 
-    def start(self, name, kill_at=0, *properties):
+    def start(self, name, kill_at=0):
         log = self.folder / f"{len(self.logs)}-{name}.log"
         self.logs.append(log)
         with open(log, "w") as out:
             process = subprocess.Popen([sys.executable, "-u", str(MEMBER), self.kafka.bootstrap_servers, self.source,
-                                        self.target, f"{self.target}-{name}", str(kill_at), *self.properties, *properties],
+                                        self.target, f"{self.target}-{name}", str(kill_at), *self.properties],
                                        stdout=out, stderr=subprocess.STDOUT)
         self.running.append(process)
         return process
@@ -67,10 +78,11 @@ class Members:
             process.wait()
 
 
-def ledger(kafka, topic):
-    """How often each key is in the output, up to its last stable offsets."""
+def ledger(kafka, topic, isolation="read_committed"):
+    """How often each key is in the output."""
     found = Counter()
-    with Consumer({"bootstrap.servers": kafka.bootstrap_servers, "enable.partition.eof": True}) as consumer:
+    with Consumer({"bootstrap.servers": kafka.bootstrap_servers, "enable.partition.eof": True,
+                   "isolation.level": isolation}) as consumer:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         while True:
             message = consumer.poll(SECONDS)
@@ -97,8 +109,9 @@ def topics(kafka, topic_name):
     return source, target
 
 
-def fill(kafka, source, first=0):
-    kafka.produce(source, ({"value": b"%d" % n, "partition": n % PARTITIONS} for n in range(first, first + RECORDS)))
+def fill(kafka, source, count):
+    """Write so many records, the same number to each partition."""
+    kafka.produce(source, ({"value": b"%d" % n, "partition": n % PARTITIONS} for n in range(count)))
 
 
 def expected(records):
@@ -106,33 +119,45 @@ def expected(records):
                    for offset in range(records // PARTITIONS))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_kill_between_the_offsets_and_the_commit_repeats_and_loses_nothing(kafka, topics, tmp_path, protocol):
+@pytest.mark.parametrize("properties", [*PROTOCOLS.values(), [*CLASSIC, "group.instance.id=one"]],
+                         ids=[*PROTOCOLS, "static"])
+def test_a_kill_between_the_offsets_and_the_commit_repeats_and_loses_nothing(kafka, topics, tmp_path, properties):
     source, target = topics
-    fill(kafka, source)
-    with Members(kafka, source, target, tmp_path, PROTOCOLS[protocol]) as members:
+    fill(kafka, source, RECORDS)
+    with Members(kafka, source, target, tmp_path, properties) as members:
         for kill_at in (1, 3, 5):
             members.dies(members.start("one", kill_at))
         members.start("one")
         until(lambda: len(ledger(kafka, target)) >= RECORDS, members)
         members.ends()
     assert ledger(kafka, target) == expected(RECORDS)
+    assert sum(ledger(kafka, target, "read_uncommitted").values()) > RECORDS  # the killed processes had written results
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_members_that_come_go_and_die_repeat_and_lose_nothing(kafka, topics, tmp_path, protocol):
     source, target = topics
-    fill(kafka, source)
+    written = 0
+
+    def write():
+        nonlocal written
+        fill(kafka, source, RECORDS // 10)
+        written += RECORDS // 10
+
     with Members(kafka, source, target, tmp_path, PROTOCOLS[protocol]) as members:
         first = members.start("one")
+        write()
         until(lambda: ledger(kafka, target), members)
         members.start("two")
         dying = members.start("three", 2)
-        fill(kafka, source, RECORDS)
+        deadline = time.monotonic() + SECONDS
+        while dying.poll() is None:  # it gets partitions while records arrive
+            assert time.monotonic() < deadline, members.output()
+            write()
         members.dies(dying)
         members.end(first)
         members.start("four")
-        fill(kafka, source, 2 * RECORDS)
-        until(lambda: len(ledger(kafka, target)) >= 3 * RECORDS, members)
+        write()
+        until(lambda: len(ledger(kafka, target)) >= written, members)
         members.ends()
-    assert ledger(kafka, target) == expected(3 * RECORDS)
+    assert ledger(kafka, target) == expected(written)
