@@ -142,7 +142,6 @@ class Transaction:
                 self._abort(None)
         finally:
             self._open = False
-            self._loop.producer.poll(0)
 
     def _commit(self) -> None:
         loop = self._loop
