@@ -48,10 +48,10 @@ FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, with the core, from the bottom up.
 ROOMS = (
     "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "decoding",
-    "consumer", "aio", "compat", "scanning", "testing", "ranges", "ingest", "spark", "cli",
+    "consumer", "aio", "compat", "transactions", "scanning", "testing", "ranges", "ingest", "spark", "cli",
 )
 # Modules for users: no module of the package imports them. The same applies to every __main__.
-NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "__main__"}
+NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "transactions", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
 # In generated code: the loop of the network thread, and the functions of the consumer layer.

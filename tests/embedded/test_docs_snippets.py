@@ -157,6 +157,8 @@ def test_docs_blocks_not_run():
 
         ("commits.md",
          "needs a real transaction coordinator; examples/enrich_exactly_once.py is this, tested on Kafka"),
+        ("commits.md",
+         "needs a real transaction coordinator; tests/kafka/test_transactions_on_kafka.py does this"),
         ("deserializers.md", "needs a schema registry"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
