@@ -108,6 +108,7 @@ lint: build
 	$(PY) tools/chart.py --check
 	$(PY) tests/network/table.py --check
 	$(PY) tools/drop_in_table.py --check
+	$(PY) tests/schemas/table.py --check
 	$(PY) tools/repository.py --check
 	$(PY) tools/prose.py
 

@@ -1,6 +1,6 @@
 """Tries all public schemas in tables of each format, and writes docs/schemas.json; about 20 minutes.
 
-    python tests/schemas [--every N]
+    python tests/schemas [--every N] [--package NAME]
 
 Owns: the counts. Threads: one, with two processes. Never: writes a page: tests/schemas/table.py does.
 Fails where a value is wrong.
@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
@@ -28,13 +27,15 @@ RESULTS = Path(__file__).resolve().parents[2] / "docs" / "schemas.json"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--every", type=int, default=1, help="try only every Nth schema, and write no results")
-    every = parser.parse_args().every
-    wanted = list(islice(public_schemas(), 0, None, every))
+    parser.add_argument("--package", help="try only this package, and keep the results of the others")
+    every, only = (options := parser.parse_args()).every, options.package
+    wanted = [public for public in islice(public_schemas(), 0, None, every) if only in (None, public.package)]
     counts: dict[str, Any] = {}
     for package, kind in PACKAGES.items():
         name, _, version = package.partition("==")
+        if only not in (None, name):
+            continue
         counts[name] = {"kind": kind, "version": version, "schemas": 0, "types": 0, "wrong": 0, "refused": {}}
-    reasons: Counter[str] = Counter()
     with ProcessPoolExecutor(2) as pool:
         for public, outcome in zip(wanted, pool.map(trial, wanted, chunksize=8), strict=True):
             found = counts[public.package]
@@ -42,14 +43,13 @@ def main() -> int:
             found["types"] += outcome.types
             found["wrong"] += bool(outcome.wrong)
             for format, reason in outcome.refused.items():
-                found["refused"][format] = found["refused"].get(format, 0) + 1
-                reasons[reason] += 1
+                found["refused"].setdefault(format, Counter())[reason] += 1
                 print(f"refused: {public.name}: {format}: {reason}")
             for wrong in outcome.wrong:
                 print(f"WRONG: {public.package}: {public.name}: {wrong}", file=sys.stderr)
     if every == 1:
-        RESULTS.write_text(json.dumps({"measured": time.strftime("%Y-%m-%d", time.gmtime()), "packages": counts,
-                                       "reasons": dict(sorted(reasons.items()))}, indent=1) + "\n", encoding="utf-8")
+        kept = {} if only is None else json.loads(RESULTS.read_text(encoding="utf-8"))
+        RESULTS.write_text(json.dumps(kept | counts, indent=1) + "\n", encoding="utf-8")
     return 1 if any(found["wrong"] for found in counts.values()) else 0
 
 

@@ -219,11 +219,11 @@ class JsonValues:
                       for part in parts if part.get("type")), None)
         fields = {name: below for part in reversed(parts) for name, below in part.get("properties", {}).items()}
         items = [part["items"] for part in parts if isinstance(part.get("items"), Mapping)]
-        kind = draw.choice(kinds) if kinds else "object" if fields else "array" if items else "string"
+        others = [part["additionalProperties"] for part in parts
+                  if isinstance(part.get("additionalProperties"), Mapping)]
+        kind = draw.choice(kinds) if kinds else "object" if fields or others else "array" if items else "string"
         if kind == "object":
             if not fields:
-                others = [part["additionalProperties"] for part in parts
-                          if isinstance(part.get("additionalProperties"), Mapping)]
                 return {"k": self._value(others[0], draw, depth + 1)} if others and depth < _DEEPEST else {}
             return {name: self._value(below, draw, depth + 1) for name, below in fields.items()
                     if depth < _DEEPEST and draw.random() < 0.7}
@@ -254,9 +254,9 @@ class JsonValues:
 
     def _referred(self, reference: str) -> Any:
         found = self._root
-        for part in reference.removeprefix("#").split("/")[1:]:
-            step = part.replace("~1", "/").replace("~0", "~")
-            found = found[int(step)] if isinstance(found, list) else found[step]
+        for step in reference.removeprefix("#").split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            found = found[int(name)] if isinstance(found, list) else found[name]
         return found
 
 

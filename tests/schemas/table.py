@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,23 @@ def main() -> int:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    packages = results["packages"]
-    refused = " | ".join(f"refused by {format}" for format in FORMATS)
-    lines = [f"| package | schemas | number | types | wrong values | {refused} |", f"| {' | '.join(['---'] * 8)} |"]
-    for name, found in packages.items():
+    titles = " | ".join(f"refused by {format}" for format in FORMATS)
+    lines = [f"| package | schemas | number | types | wrong values | {titles} |", f"| {' | '.join(['---'] * 8)} |"]
+    for name, found in results.items():
         lines.append(_row(f"{name} {found['version']}", found["kind"], [found]))
-    lines.append(_row("all", "", list(packages.values())))
+    lines.append(_row("all", "", list(results.values())))
+    reasons: Counter[str] = Counter()
+    for found in results.values():
+        for refused in found["refused"].values():
+            reasons.update(refused)
     lines += ["", "Reasons of the refusals, each with the number of tables:", ""]
-    lines += [f"- {count}: {reason}" for reason, count in results["reasons"].items()] or ["- none"]
+    lines += [f"- {count}: {reason}" for reason, count in reasons.items()]
     return "\n".join(lines) + "\n"
 
 
 def _row(name: str, kind: str, counts: list[Mapping[str, Any]]) -> str:
     cells = [sum(found[key] for found in counts) for key in ("schemas", "types", "wrong")]
-    cells += [sum(found["refused"].get(format, 0) for found in counts) for format in FORMATS]
+    cells += [sum(sum(found["refused"].get(format, {}).values()) for found in counts) for format in FORMATS]
     return f"| {name} | {kind} | {' | '.join(f'{cell:,}' for cell in cells)} |"
 
 
