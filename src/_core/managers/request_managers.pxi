@@ -5,7 +5,7 @@ thread: N; A makes it before N starts. Never: knows which managers there are.
 
 
 @cython.no_gc
-cdef class RequestManagers:
+cdef class RequestManagers(RequestManager):
     def __cinit__(self, *managers):
         cdef RequestManager manager
         for manager in managers:
