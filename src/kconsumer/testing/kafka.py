@@ -372,8 +372,8 @@ class KafkaCluster:
 
     def _write_archive(self, path: Path) -> None:
         """Start a broker for its classes; the JVM writes them to ``path`` when it ends."""
-        writing = ("-XX:+IgnoreUnrecognizedVMOptions", f"-XX:ArchiveClassesAtExit={path}", "-Xlog:disable")
-        with _Unarchived(version=self.version, java_options=writing) as cluster:
+        writing = (QUICK_START, "-XX:+IgnoreUnrecognizedVMOptions", f"-XX:ArchiveClassesAtExit={path}", "-Xlog:disable")
+        with KafkaCluster(version=self.version, java_options=writing, quick_start=False) as cluster:
             cluster.create_topic("archived")
             broker = cluster._broker(1)
             assert broker.process is not None
@@ -548,13 +548,6 @@ class KafkaCluster:
 
     def _tail(self, address: str) -> str:
         return "".join(_tail(broker.log) for broker in self._brokers if broker.address == address)
-
-
-class _Unarchived(KafkaCluster):
-    """A cluster whose brokers read all classes from the jars."""
-
-    def _archive_options(self, java: str) -> list[str]:
-        return []
 
 
 def _incomplete(view: _probe.ClusterView, name: str, partitions: int, all_led: bool) -> str:
