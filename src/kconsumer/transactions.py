@@ -458,8 +458,10 @@ def _aborted(error: BaseException) -> TransactionAbortedError:
 @contextlib.contextmanager
 def _stopped_by(signals: Iterable[int], stop: Callable[[], None]) -> Iterator[None]:
     """Let signals call `stop`; give them their former handlers back afterwards."""
-    before = {number: signal.signal(number, lambda *_: stop()) for number in signals}
+    before: dict[int, Any] = {}
     try:
+        for number in signals:
+            before[number] = signal.signal(number, lambda *_: stop())
         yield
     finally:
         for number, handler in before.items():

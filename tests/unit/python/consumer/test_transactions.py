@@ -343,6 +343,13 @@ def test_a_signal_stops_and_its_handler_comes_back(loop_of):
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
+def test_a_signal_that_cannot_be_handled_leaves_the_handlers_as_they_were(loop_of):
+    before = signal.getsignal(signal.SIGUSR1)
+    with loop_of(producer=Producer()) as loop, pytest.raises(OSError):
+        loop.run(lambda message, transaction: None, signals=[signal.SIGUSR1, signal.SIGKILL])
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
 def test_aborts_in_a_row_end_the_run(loop_of):
     producer = Producer(commit=[ABORTABLE] * 100)
     with loop_of(producer=producer, max_aborts=3) as loop, pytest.raises(TransactionAbortedError):
