@@ -25,7 +25,7 @@ TRANSPORT, TIMED_OUT = -195, -185
 METADATA, FETCH_API = 3, 1
 SYN_SENT = "02"
 MORE_THAN_SOCKETS_HOLD = bytes(32 << 20)
-linux = pytest.mark.skipif(sys.platform != "linux", reason="asks for unacknowledged bytes")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="SIOCOUTQ exists on Linux only")
 
 
 @pytest.fixture
