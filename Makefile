@@ -14,7 +14,7 @@ ARGS ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
-PARALLEL := -n $(TEST_PROCESSES) --no-loadscope-reorder
+PARALLEL := -n $(TEST_PROCESSES) --no-loadscope-reorder --max-worker-restart=1
 PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import faulthandler
 import itertools
 import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +19,41 @@ import pytest
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 _names = itertools.count(1)
+_HANGS_SECONDS = 300  # the stop of all clusters of a session takes a few
+_stderr = pytest.StashKey[int]()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """No example of a property has a time limit: a busy machine would break it.
 
     A job that a shell put into the background ignores SIGINT, and so would every program that a test starts.
     """
+    config.stash[_stderr] = os.dup(2)  # while pytest does not capture it
     hypothesis.settings.register_profile("no deadline", deadline=None)
     hypothesis.settings.load_profile("no deadline")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _ending(config: pytest.Config) -> Iterator[None]:
+    """Ends this process with the stacks of its threads if the block hangs: `timeout` limits only what a test does."""
+    faulthandler.dump_traceback_later(_HANGS_SECONDS, exit=True, file=config.stash[_stderr])
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    with _ending(item.config):
+        return (yield)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What is alive at the end of the process may hang it, too."""
+    faulthandler.dump_traceback_later(_HANGS_SECONDS, exit=True, file=config.stash[_stderr])
 
 
 @pytest.fixture

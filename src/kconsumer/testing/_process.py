@@ -103,5 +103,9 @@ class Children:
     def close(self) -> None:
         """End the watchdog, which kills all remaining programs and removes the directory."""
         assert self._watchdog.stdin is not None
+        try:
+            self._write_to_watchdog("end")  # a forked child may hold the pipe open
+        except ClusterError:
+            pass  # it was killed
         self._watchdog.stdin.close()
         self._watchdog.wait()

@@ -1,9 +1,9 @@
 """Owns: the end of a test cluster after its Python process died: kills its brokers, removes its files.
 
 Threads: a separate process, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
-process), ``rm PATH`` (a directory to remove at the end). When the pipe or its parent ends (a forked child may still
-hold the pipe open), it kills the watched processes. Its argument is the parent's pid: at its start, getppid() could
-already return another one.
+process), ``rm PATH`` (a directory to remove at the end), ``end``. At ``end``, or when the pipe or its parent ends (a
+forked child may still hold the pipe open), it kills the watched processes. Its argument is the parent's pid: at its
+start, getppid() could already return another one.
 Never: imports kconsumer, outlives its parent by more than a second.
 """
 
@@ -21,7 +21,8 @@ def main() -> None:
     pids: set[int] = set()
     directories: list[str] = []
     pending = b""
-    while True:
+    ended = False
+    while not ended:
         readable, _, _ = select.select([0], [], [], 1.0)
         if not readable:  # all commands of the dead parent have been read
             if os.getppid() != parent:
@@ -39,6 +40,7 @@ def main() -> None:
                 pids.discard(int(text[1:]))
             elif text.startswith("rm "):
                 directories.append(text[3:])
+            ended = ended or text == "end"
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -147,6 +147,24 @@ def test_children_go_with_the_parent_though_a_forked_child_lives_on(tmp_path: Pa
     os.kill(forked, signal.SIGKILL)
 
 
+def test_a_close_does_not_wait_for_a_forked_child(tmp_path: Path) -> None:
+    script = f"""
+        import os, time
+        from pathlib import Path
+        from kconsumer.testing._process import Children
+        children = Children(Path({str(tmp_path / "data")!r}))
+        reader, writer = os.pipe()
+        forked = os.fork()  # inherits the watchdog's pipe
+        if forked == 0:
+            os.read(reader, 1)
+            os._exit(0)
+        children.close()
+        os.write(writer, b"x")
+        os.waitpid(forked, 0)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
 def test_a_killed_watchdog_is_reported(tmp_path: Path) -> None:
     children = Children(tmp_path / "removed")
     os.kill(children._watchdog.pid, signal.SIGKILL)
