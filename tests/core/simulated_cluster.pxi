@@ -130,6 +130,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         bint needs_turn
         int64_t due_ms
         int64_t heard_ms
+        int64_t over_ms
         void cut(bint outbound, bint inbound, int64_t for_ms)
         void use_pool(BlockPool*)
         int ready(int32_t, int)
@@ -431,6 +432,11 @@ cdef class SimulatedNetwork(Network):
     def heard_ms(self):
         """Return when the latest heartbeat was sent that a coordinator answered; -1: none yet."""
         return self.client.heard_ms
+
+    @property
+    def over_ms(self):
+        """Return when the session was over last, as far as a later heartbeat has shown it; -1: never."""
+        return self.client.over_ms
 
     def kill(self):
         """End the process: the system closes its connections."""

@@ -178,7 +178,7 @@ class CommitFailures:
         if self.is_held_up(error, since_ms):
             return
         explained = (not history.works_since(since_ms) or self.ran_out(since_ms)
-                     or self.waited_for_an_assignment(since_ms))
+                     or self.waited_for_an_assignment(since_ms) or self.member.session_was_over(since_ms))
         expected = () if history.calm else BY_COORDINATOR
         if not (code in NO_ANSWER and explained) and code not in expected:
             raise self.member.broken(failure)

@@ -629,15 +629,21 @@ class Member(Application):
 
     def check(self, messages) -> None:
         messages = list(messages)
-        heard_ms = self.network.heard_ms
-        is_over = 0 <= heard_ms < self.simulation.now_ms - self.history.session_ms
-        if is_over and any(m.error() is None for m in messages):
-            raise self.broken(f"returns records, although its session is over: heard at {heard_ms} ms")
+        if self.session_is_over() and any(m.error() is None for m in messages):
+            raise self.broken(f"returns records, although its session is over: heard at {self.network.heard_ms} ms")
         for where in {(m.topic(), m.partition()) for m in messages if m.error() is None}:
             if where in self.ownership:
                 self.hands[where] = (self.ownership[where], self.simulation.now_ms)
                 self.history.in_hand(self, where)
         super().check(messages)
+
+    def session_is_over(self) -> bool:
+        return 0 <= self.network.heard_ms < self.simulation.now_ms - self.history.session_ms
+
+    def session_was_over(self, since_ms: int) -> bool:
+        """Whether it was over after `since_ms`, or is: then a commit of the member is not sent. A coordinator that
+        holds a JoinGroup back refuses the heartbeats of the generation before."""
+        return self.session_is_over() or self.network.over_ms >= since_ms
 
     def given(self, where: Where, offset: int) -> None:
         super().given(where, offset)

@@ -71,7 +71,7 @@ cdef bint is_plain(CommitEvent* event) noexcept nogil:
 
 # The broker's offsets.commit.timeout.ms: how long a slow replica may delay a write of the coordinator.
 cdef int64_t WRITE_MS = 5000
-cdef const char* NOT_SENT = b"not sent: the session of this member is over, and the coordinator does not answer"
+cdef const char* NOT_SENT = b"not sent: the session of this member is over: the coordinator accepts no heartbeat"
 cdef const char* IN_DOUBT = (b"the session of this member ended before the coordinator answered: whether the offsets "
                              b"are committed is unknown")
 

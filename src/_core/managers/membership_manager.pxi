@@ -265,10 +265,10 @@ cdef class MembershipManager(RequestManager):
         event.type = BACKGROUND_ERROR
         event.status.code = <int>ERR_TIMED_OUT
         event.status.detail.assign(b"group ").append(self.config.group_id).append(
-            b": the coordinator has not answered a heartbeat for ")
+            b": the coordinator has accepted no heartbeat for ")
         event.status.detail.append(to_string(<long long>self.shared.session.age_ms(boot_us))).append(
             b" ms: the session of this member is over, so it returns no records and commits nothing until the "
-            b"coordinator answers: check the connection to it")
+            b"coordinator accepts one: check the connection to it")
         self.background.log.push(4, b"SESSION", event.status.detail)
         self.background.add(event)
         # A looks at the open records again, and finds them held back (FetchHandler.open_next).

@@ -33,6 +33,7 @@ class ClientNetwork {
   bool needs_turn = true;    // something happened since the last turn of its loop
   int64_t due_ms = 0;        // when its loop wants to run again without an event
   int64_t heard_ms = -1;     // when its latest heartbeat that a coordinator answered was sent
+  int64_t over_ms = -1;      // when its session was over last, as far as a later heartbeat has shown it
 
   ClientNetwork(World& world, Exchanges& exchanges, int32_t number, const std::map<int32_t, int16_t>& versions,
                 const std::vector<NodeAddress>& bootstrap)
@@ -417,6 +418,7 @@ class ClientNetwork {
       error = message.error_code;
     }
     if (error == NONE || error == REBALANCE_IN_PROGRESS || error == COORDINATOR_LOAD_IN_PROGRESS) {
+      if (heard_ms >= 0 && world_.now_ms > heard_ms + world_.session_ms) over_ms = world_.now_ms;
       heard_ms = std::max(heard_ms, asked.sent_ms);
     }
   }

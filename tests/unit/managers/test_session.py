@@ -219,7 +219,7 @@ def test_the_end_is_reported_once(member, errors, caplog):
     found = [e for e in errors if "session of this member is over" in e.str()]
     assert len(found) == 1
     assert found[0].code() == KafkaError._TIMED_OUT
-    assert "has not answered a heartbeat for 45000 ms" in found[0].str()
+    assert "has accepted no heartbeat for 45000 ms" in found[0].str()
     assert caplog.text.count(" SESSION ") == 1
     answer_heartbeat(member, 0)
     serve(member)
