@@ -668,10 +668,12 @@ cdef class ClassicGroupManager(RequestManager):
             if message.error_code != 0:
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
-            # The heartbeat was sent before the JoinGroup on a separate connection, and the JoinGroup overtook it: the
-            # coordinator already knows the next generation. The JoinGroup response reports errors of this member too
+            # The coordinator already knows a later generation: the JoinGroup overtook this heartbeat, or its own answer
+            # was lost. It has this member, and does not expire it. The JoinGroup response reports errors of this member
             # (test_a_heartbeat_that_a_join_overtook_is_ignored).
             self.heartbeat.on_success()
+            if message.error_code == <int>ILLEGAL_GENERATION:
+                self._heard(self.heartbeat_boot_us)
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
 

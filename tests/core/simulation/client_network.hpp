@@ -417,10 +417,20 @@ class ClientNetwork {
       message.decode(r, version);
       error = message.error_code;
     }
-    if (error == NONE || error == REBALANCE_IN_PROGRESS || error == COORDINATOR_LOAD_IN_PROGRESS) {
+    // A coordinator that holds a JoinGroup back knows its member, though at a later generation.
+    const bool held = error == ILLEGAL_GENERATION && asked.body->api_key() == API_HEARTBEAT && awaits(API_JOIN_GROUP);
+    if (error == NONE || error == REBALANCE_IN_PROGRESS || error == COORDINATOR_LOAD_IN_PROGRESS || held) {
       if (heard_ms >= 0 && world_.now_ms > heard_ms + world_.session_ms) over_ms = world_.now_ms;
       heard_ms = std::max(heard_ms, asked.sent_ms);
     }
+  }
+  bool awaits(int16_t api) const {
+    for (const auto& entry : links_) {
+      for (const InFlight& f : entry.second.in_flight) {
+        if (f.request->body->api_key() == api) return true;
+      }
+    }
+    return false;
   }
   void check_session(const Request& request, const Arrived& sent) {
     if (sent.api != API_OFFSET_COMMIT || world_.session_ms == 0 || heard_ms < 0) return;
