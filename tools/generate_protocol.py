@@ -28,8 +28,8 @@ PROTOCOL = Path("src/_core/protocol")
 APIS = (
     "ApiVersions", "Metadata", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "FindCoordinator", "JoinGroup",
     "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat",
-    "ConsumerGroupDescribe", "DescribeGroups", "SaslHandshake", "SaslAuthenticate", "GetTelemetrySubscriptions",
-    "PushTelemetry",
+    "ConsumerGroupDescribe", "DescribeGroups", "DescribeConfigs", "SaslHandshake", "SaslAuthenticate",
+    "GetTelemetrySubscriptions", "PushTelemetry",
 )
 OTHERS = ("RequestHeader", "ResponseHeader", "ConsumerProtocolSubscription", "ConsumerProtocolAssignment")
 

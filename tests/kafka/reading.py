@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions
 
 from kconsumer import Consumer, TopicPartition
 
@@ -131,6 +131,15 @@ def meanwhile(action):
 
 def admin(cluster):
     return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+def configure_group(cluster, group, **config):
+    """Set dynamic configurations of a group (KIP-848), with underscores for dots."""
+    resource = ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=[
+        ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
+        for name, value in config.items()])
+    client = admin(cluster)
+    client.incremental_alter_configs([resource])[resource].result(PATIENCE)
 
 
 def delete_records(cluster, topic, before):

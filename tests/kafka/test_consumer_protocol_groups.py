@@ -9,7 +9,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from reading import peers_first
+from reading import configure_group, peers_first
 
 import kconsumer
 from kconsumer import KafkaError
@@ -293,6 +293,14 @@ def test_a_member_that_stops_polling_leaves_and_comes_back(scene):
     scene.shared(2, 2)
     assert len(moved(scene, "a", "lost")) == 2
     assert a.memberid() is not None
+
+
+def test_the_session_timeout_is_the_brokers_or_the_groups_own(scene):
+    scene.add("a")
+    scene.until(lambda: scene.members["a"].metrics()["session_timeout_ms"] == SESSION_MS, "it is the broker's")
+    configure_group(scene.cluster, scene.group, consumer_session_timeout_ms=5000)
+    scene.add("b")
+    scene.until(lambda: scene.members["b"].metrics()["session_timeout_ms"] == 5000, "it is the group's own")
 
 
 def test_a_slow_callback_costs_no_membership(scene):

@@ -8,9 +8,8 @@ import time
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from proxy import CONSUMER_GROUP_HEARTBEAT, METADATA, Proxy
-from reading import admin, until, write
+from reading import admin, configure_group, until, write
 
 from kconsumer import Consumer, KafkaError, TopicPartition
 from kconsumer.testing import KafkaCluster
@@ -67,7 +66,8 @@ def test_a_partition_that_a_heartbeat_gave_away_is_not_taken_before_its_answer(k
     gives the topic to `other`. 3. The name reaches `late` before the answer to the heartbeat."""
     known, disputed = topic_name(), topic_name()
     kafka.create_topic(known, 1)
-    assign_at_once(kafka, known)
+    # The coordinator computes a new target when the group changes, and not up to a second later.
+    configure_group(kafka, known, consumer_assignment_interval_ms=0)
     owners = Owners()
     with Proxy(kafka) as proxy:
         late, other = open_member(proxy.bootstrap_servers, known), open_member(kafka.bootstrap_servers, known)
@@ -119,14 +119,6 @@ def test_a_static_member_whose_join_has_no_answer_joins(kafka, topic_name, made)
         assert error.cause == KafkaError.UNRELEASED_INSTANCE_ID
         assert error.fatal()
         member.close()
-
-
-def assign_at_once(cluster, group):
-    """Let the coordinator compute a new target when the group changes, and not up to a second later."""
-    resource = ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=[
-        ConfigEntry("consumer.assignment.interval.ms", "0", incremental_operation=AlterConfigOpType.SET)])
-    client = admin(cluster)
-    client.incremental_alter_configs([resource])[resource].result(PATIENCE)
 
 
 def assignments(cluster, group, kind="assignment"):

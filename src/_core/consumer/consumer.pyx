@@ -57,7 +57,7 @@ from kconsumer._core.events.topic_partition cimport (
 from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR, FETCHED_RECORDS, BatchFailure, FetchSession, SessionPartition, SessionTopic,
 )
-from kconsumer._core.managers.managers cimport ClassicGroupManager, ConsumerHeartbeatManager
+from kconsumer._core.managers.managers cimport ClassicGroupManager, ConsumerHeartbeatManager, GroupSessionTimeout
 from kconsumer._core.managers.member_id cimport uuid_text
 from kconsumer._core.network.network cimport NetworkClient, credentials_of, make_credentials, set_password, set_token
 from kconsumer._core.network.request cimport NodeAddress, NodeStats

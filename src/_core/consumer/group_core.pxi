@@ -48,13 +48,14 @@ cdef class GroupCore(ConsumerCore):
         self.membership.membership = &self.member
         self.membership.shared = &self.shared
         self.handler.session = &self.shared.session
+        self.shared.session.set_timeout(self.group.session_timeout_ms)
         self.membership.liveness = &self.liveness
         self.membership.background = &self.background
         protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()
         self.processor.membership = self.membership
         self.processor.commits = self.commits
-        # The protocol's manager reads the state of the membership. All need the coordinator, so it is last.
-        return self.membership, protocol, self.commits, self.coordinator
+        # The protocol's managers read the state of the membership. All need the coordinator, so it is last.
+        return self.membership, *protocol, self.commits, self.coordinator
 
     def _classic_protocol(self):
         cdef ClassicGroupManager manager = ClassicGroupManager(self.membership, self.coordinator)
@@ -70,7 +71,7 @@ cdef class GroupCore(ConsumerCore):
         manager.orphans.background = &self.background
         manager.orphans.backoff = &self.backoff
         self.processor.assignors = manager.application
-        return manager
+        return (manager,)
 
     def _consumer_protocol(self):
         cdef ConsumerHeartbeatManager manager = ConsumerHeartbeatManager(self.positions, self.metadata,
@@ -82,6 +83,16 @@ cdef class GroupCore(ConsumerCore):
         manager.backoff = &self.backoff
         manager.membership = &self.member
         self.shared.publish(manager.member_id, -1)  # created here (KIP-1082), and known before the member joins
+        return manager, self._session_timeout()
+
+    def _session_timeout(self):
+        cdef GroupSessionTimeout manager = GroupSessionTimeout(self.coordinator)
+        manager.delegate = self.delegate
+        manager.config = &self.group
+        manager.shared = &self.shared
+        manager.background = &self.background
+        manager.backoff = &self.backoff
+        manager.membership = &self.member
         return manager
 
     def __dealloc__(self):

@@ -56,6 +56,7 @@ def group_metrics(GroupCore core not None):
         "last_rebalance_ago_ms": core.clock.now_ms() - rebalanced if rebalanced >= 0 else -1,
         **timing("heartbeat", &core.shared.heartbeats),
         "session_age_ms": core.shared.session.age_ms(core.clock.boot_us()),
+        "session_timeout_ms": core.shared.session.timeout_ms(),
         **timing("commit", &core.shared.commits),
     }
 

@@ -706,7 +706,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _heard(self, int64_t sent_us) noexcept nogil:
         if self.membership.membership.joined:
-            self.shared.session.heard(sent_us, self.config.session_timeout_ms)
+            self.shared.session.heard(sent_us)
 
     cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil:
         """Send the next heartbeat after the backoff, not after the interval."""

@@ -469,7 +469,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef void _heard(self) noexcept nogil:
         if self.membership.joined:
-            self.shared.session.heard(self.sent_boot_us, self.config.session_timeout_ms)
+            self.shared.session.heard(self.sent_boot_us)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil:

@@ -23,6 +23,7 @@ from kconsumer._core.network.request cimport BodyOf, Channel, Request, RequestBo
 from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport (
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse,
 )
+from kconsumer._core.protocol.messages.describe_configs cimport DescribeConfigsResponse_DescribeConfigsResult
 from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsResponse_DescribedGroup
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest, FetchResponse, FetchResponse_FetchableTopicResponse, FetchResponse_PartitionData,
@@ -66,6 +67,7 @@ include "membership_manager.pxd"
 include "application_assignors.pxd"
 include "group_leader.pxd"
 include "orphan_check.pxd"
+include "group_session_timeout.pxd"
 include "classic_group_manager.pxd"
 include "consumer_heartbeat_manager.pxd"
 include "fetch_errors.pxd"

@@ -6,7 +6,8 @@ The files are one extension module, in the order of their dependence. Its import
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
-from libc.stdint cimport INT64_MAX
+from libc.stdint cimport INT32_MAX, INT64_MAX
+from libc.stdlib cimport strtol
 
 from kconsumer._core.base.cpp cimport to_string
 from kconsumer._core.base.error_codes cimport (
@@ -56,6 +57,9 @@ from kconsumer._core.network.request cimport (
     ANY_NODE, CHANNEL_CONTROL, CHANNEL_COORDINATOR, CHANNEL_FETCH, CHANNEL_JOIN, NodeAddress,
 )
 from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport ConsumerGroupHeartbeatRequest_TopicPartitions
+from kconsumer._core.protocol.messages.describe_configs cimport (
+    DescribeConfigsRequest, DescribeConfigsRequest_DescribeConfigsResource, DescribeConfigsResponse,
+)
 from kconsumer._core.protocol.messages.describe_groups cimport DescribeGroupsRequest, DescribeGroupsResponse
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest_api_key, FetchRequest_max_version, FetchRequest_min_version,
@@ -110,6 +114,7 @@ include "membership_manager.pxi"
 include "application_assignors.pxi"
 include "group_leader.pxi"
 include "orphan_check.pxi"
+include "group_session_timeout.pxi"
 include "classic_group_manager.pxi"
 include "consumer_heartbeat_manager.pxi"
 

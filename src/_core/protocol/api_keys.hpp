@@ -20,6 +20,7 @@ enum ApiKey : int16_t {
   API_SASL_HANDSHAKE = 17,
   API_API_VERSIONS = 18,
   API_OFFSET_FOR_LEADER_EPOCH = 23,
+  API_DESCRIBE_CONFIGS = 32,
   API_SASL_AUTHENTICATE = 36,
   API_CONSUMER_GROUP_HEARTBEAT = 68,
   API_CONSUMER_GROUP_DESCRIBE = 69,
@@ -43,6 +44,7 @@ inline const char* api_name(int16_t api_key) {
     case API_SASL_HANDSHAKE: return "SaslHandshake";
     case API_API_VERSIONS: return "ApiVersions";
     case API_OFFSET_FOR_LEADER_EPOCH: return "OffsetForLeaderEpoch";
+    case API_DESCRIBE_CONFIGS: return "DescribeConfigs";
     case API_SASL_AUTHENTICATE: return "SaslAuthenticate";
     case API_CONSUMER_GROUP_HEARTBEAT: return "ConsumerGroupHeartbeat";
     case API_CONSUMER_GROUP_DESCRIBE: return "ConsumerGroupDescribe";

@@ -19,6 +19,7 @@ cdef extern from "protocol/api_keys.hpp" namespace "kc" nogil:
         API_SASL_HANDSHAKE
         API_API_VERSIONS
         API_OFFSET_FOR_LEADER_EPOCH
+        API_DESCRIBE_CONFIGS
         API_SASL_AUTHENTICATE
         API_CONSUMER_GROUP_HEARTBEAT
         API_CONSUMER_GROUP_DESCRIBE

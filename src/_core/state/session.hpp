@@ -13,11 +13,18 @@ namespace kc {
 class Session {
  public:
   // The coordinator has answered a heartbeat (or SyncGroup) that was sent at sent_us: it keeps the member until then.
-  void heard(int64_t sent_us, int32_t timeout_ms) {
+  void heard(int64_t sent_us) {
     if (counts() && sent_us <= heard_us_.load(std::memory_order_relaxed)) return;
     heard_us_.store(sent_us, std::memory_order_relaxed);
-    ends_us_.store(sent_us + int64_t{1000} * timeout_ms);
+    ends_us_.store(sent_us + int64_t{1000} * timeout_ms_.load());
   }
+  // The session timeout as the coordinator counts it; also of the session that counts now.
+  void set_timeout(int32_t timeout_ms) {
+    timeout_ms_.store(timeout_ms);
+    if (counts()) ends_us_.store(heard_us_.load(std::memory_order_relaxed) + int64_t{1000} * timeout_ms);
+  }
+  // 0: no group.
+  int32_t timeout_ms() const { return timeout_ms_.load(); }
   // There is no membership: nothing can be over.
   void stop() { ends_us_.store(kNever); }
   bool counts() const { return ends_us_.load() != kNever; }
@@ -45,6 +52,7 @@ class Session {
   std::atomic<int64_t> ends_us_{kNever};
   std::atomic<int64_t> heard_us_{0};
   std::atomic<bool> held_back_{false};
+  std::atomic<int32_t> timeout_ms_{0};
 };
 
 }  // namespace kc

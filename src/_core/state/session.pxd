@@ -5,7 +5,9 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t
 cdef extern from "state/session.hpp" namespace "kc" nogil:
     cdef cppclass Session:
         Session()
-        void heard(int64_t sent_us, int32_t timeout_ms)
+        void heard(int64_t sent_us)
+        void set_timeout(int32_t timeout_ms)
+        int32_t timeout_ms()
         void stop()
         bint counts()
         bint over(int64_t now_us)

@@ -193,8 +193,9 @@ _GROUP = (
             "coordinator drops the member, under `group.protocol=classic`. After as long without an answered heartbeat "
             "the consumer itself stops returning records and committing, until the coordinator answers."),
     integer("consumer.session.timeout.ms", 1, 3_600_000, 45_000, "The same under `group.protocol=consumer`. "
-            "Brokers decide it there, and do not report it. Set the group's `consumer.session.timeout.ms` here if it "
-            "differs from the broker's default.", librdkafka_default=ABSENT),
+            "Brokers decide it there. The consumer asks for the group's value (DescribeConfigs). "
+            "This value counts until it knows: set it if the principal may not describe the group's configuration.",
+            librdkafka_default=ABSENT),
     integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "
             "`group.protocol=classic`."),
     integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Maximum time in ms between calls that return "

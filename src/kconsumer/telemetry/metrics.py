@@ -40,6 +40,7 @@ class Metrics(TypedDict):
     heartbeat_latency_max_us: int
     heartbeat_latency_us_total: int
     session_age_ms: int
+    session_timeout_ms: int
     commits_total: int
     commit_latency_us: int
     commit_latency_max_us: int
@@ -122,6 +123,8 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         Metric("session_age_ms", "ms; -1: not a member", "Time since the sending of the latest heartbeat that the "
                "coordinator answered. At the session timeout the consumer stops returning records.",
                "Java's `last-heartbeat-seconds-ago`"),
+        Metric("session_timeout_ms", "ms; 0: no group", "The session timeout that counts: the property, or what the "
+               "coordinator reports of the group under `group.protocol=consumer`.", "kconsumer only"),
         *_timing("commit", "OffsetCommit, from sending it to its answer,",
                  "OffsetCommit requests that the coordinator answered; one may carry several commits.",
                  {"count": "Java's `commit-total`", "max": "Java's `commit-latency-max`", "total": "kconsumer only"}),

@@ -235,6 +235,9 @@ class Cluster {
       case API_CONSUMER_GROUP_HEARTBEAT:
         return group<ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse>(
             x, body, [this, &x](const auto& asked) { coordinator.modern.heartbeat(x, asked); });
+      case API_DESCRIBE_CONFIGS:
+        return answer<DescribeConfigsRequest, DescribeConfigsResponse>(
+            x, body, [this](auto& out, const auto& asked) { coordinator.modern.describe_configs(out, asked); });
       default:
         world.violate("client %d asks %s, which these brokers do not speak", x.connection->client, api_name(x.api));
     }

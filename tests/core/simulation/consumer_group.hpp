@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/messages/consumer_group_heartbeat.hpp"
+#include "protocol/messages/describe_configs.hpp"
 #include "simulation/group_base.hpp"
 
 namespace kc::sim {
@@ -23,6 +24,18 @@ class ConsumerGroup : public Group {
   ConsumerGroup(World& world, Topics& topics, Exchanges& exchanges)
       : Group(world), topics_(topics), exchanges_(exchanges) {}
 
+  // The only configuration that a member asks for.
+  void describe_configs(DescribeConfigsResponse& out, const DescribeConfigsRequest& asked) const {
+    for (const auto& resource : asked.resources) {
+      DescribeConfigsResponse_DescribeConfigsResult result;
+      result.resource_type = resource.resource_type;
+      result.resource_name = resource.resource_name;
+      result.configs.emplace_back();
+      result.configs.back().name = "consumer.session.timeout.ms";
+      result.configs.back().value.set(std::to_string(session_timeout_ms));
+      out.results.push_back(std::move(result));
+    }
+  }
   void heartbeat(const Exchange& x, const ConsumerGroupHeartbeatRequest& asked) {
     ConsumerGroupHeartbeatResponse out;
     const char* wrong = malformed(asked, x.version);

@@ -8,14 +8,15 @@ from typing import Any
 import stepped_loop
 from stepped_loop import METADATA, Loop, Topic
 
-OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT = 8, 9, 10, 68
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, DESCRIBE_CONFIGS, HEARTBEAT = 8, 9, 10, 32, 68
 COORDINATOR_CHANNEL = 2
 INTERVAL_MS = 5000
 SUBSCRIPTION = {"subscribed_topic_names", "subscribed_topic_regex"}
 ALL_FIELDS = SUBSCRIPTION | {"rebalance_timeout_ms", "topic_partitions"}
 
 stepped_loop.NAMES.update({OFFSET_COMMIT: "OffsetCommit", OFFSET_FETCH: "OffsetFetch",
-                           FIND_COORDINATOR: "FindCoordinator", HEARTBEAT: "ConsumerGroupHeartbeat"})
+                           FIND_COORDINATOR: "FindCoordinator", DESCRIBE_CONFIGS: "DescribeConfigs",
+                           HEARTBEAT: "ConsumerGroupHeartbeat"})
 
 T, U, V = (uuid.UUID(int=n).bytes for n in (0x11, 0x33, 0x55))
 
@@ -63,6 +64,14 @@ class Member(Loop):
                     {"partition_index": p, "committed_offset": -1, "committed_leader_epoch": -1, "metadata": "",
                      "error_code": 0} for p in topic["partition_indexes"]]} for topic in group["topics"] or []]}
             for group in request["body"]["groups"]]}
+
+    def describe(self, value: str | None, **fields: Any) -> None:
+        """Answers the one question for the group's session timeout."""
+        config = {"name": "consumer.session.timeout.ms", "value": value, "read_only": False, "config_source": 8,
+                  "is_sensitive": False, "synonyms": [], "config_type": 3, "documentation": None}
+        self.answer(self.one(DESCRIBE_CONFIGS), {"throttle_time_ms": 0, "results": [
+            {"error_code": 0, "error_message": None, "resource_type": 32, "resource_name": "g", "configs": [config],
+             **fields}]})
 
     # -- heartbeats
 

@@ -1,7 +1,7 @@
 """A member whose session is over returns no records and commits nothing until its coordinator answers."""
 
 import pytest
-from consumer_group_loop import INTERVAL_MS, Member, T
+from consumer_group_loop import DESCRIBE_CONFIGS, INTERVAL_MS, Member, T
 from group_loop import (
     COORDINATOR_CHANNEL,
     FIND_COORDINATOR,
@@ -18,7 +18,7 @@ from kconsumer import KafkaError, TopicPartition
 from tests.core import inside
 from tests.core import protocol as wire
 
-REBALANCE, UNKNOWN_MEMBER, LOADING, ILLEGAL_GENERATION = 27, 25, 14, 22
+REBALANCE, UNKNOWN_MEMBER, LOADING, NOT_COORDINATOR, ILLEGAL_GENERATION = 27, 25, 14, 16, 22
 READY, CONNECTING = 0, 1
 
 
@@ -196,6 +196,20 @@ def test_heartbeats_keep_the_session_while_the_join_is_parked():
     assert taken(loop) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("refusal, found", [(ILLEGAL_GENERATION, [0, 1, 2]), (UNKNOWN_MEMBER, [])])
+def test_a_coordinator_with_a_later_generation_has_the_member_of_a_parked_join(refusal, found):
+    """An answer to a JoinGroup was lost, and the next one is parked: the heartbeats are of the generation before."""
+    loop = GroupLoop(partition_assignment_strategy="cooperative-sticky")
+    loop.stable()
+    fill(loop)
+    loop.heartbeat(REBALANCE)
+    loop.the(JOIN)
+    for _ in range(SESSION_MS // HEARTBEAT_MS - 1):
+        loop.heartbeat(refusal)
+    loop.advance(HEARTBEAT_MS)
+    assert taken(loop) == found
+
+
 def test_an_assignment_without_a_group_has_no_session(errors):
     loop = GroupLoop(error_cb=errors.append)
     loop.assign(("t", 0, 0))
@@ -302,3 +316,93 @@ def test_consumer_protocol_an_answer_of_a_loading_coordinator_counts(modern):
     modern.advance(INTERVAL_MS)
     modern.refuse(modern.beat(), LOADING)
     assert modern.consumer.metrics()["session_age_ms"] == 0
+
+
+# -- how long a session of the consumer protocol lasts -----------------------------------------------------------------
+
+REFRESH_MS = 300_000
+
+
+def timeout_ms(member: Member) -> int:
+    return member.consumer.metrics()["session_timeout_ms"]
+
+
+def live(member: Member, ms: int) -> None:
+    for _ in range(ms // INTERVAL_MS):
+        member.poll()
+        member.advance(INTERVAL_MS)
+        member.reply(member.beat())
+
+
+def test_the_session_timeout_is_the_groups(modern):
+    asked = modern.one(DESCRIBE_CONFIGS)["body"]["resources"]
+    assert asked == [{"resource_type": 32, "resource_name": "g", "configuration_keys": ["consumer.session.timeout.ms"]}]
+    assert timeout_ms(modern) == SESSION_MS
+    modern.describe("10000")
+    assert timeout_ms(modern) == 10_000
+    end_session(modern, 9_999)
+    assert taken(modern) == [0, 1, 2]
+    fill(modern)
+    modern.advance(1)
+    assert taken(modern) == []
+
+
+def test_a_longer_session_timeout_counts_for_the_session_that_is_over(modern):
+    end_session(modern)
+    assert taken(modern) == []
+    modern.describe(str(2 * SESSION_MS))
+    assert taken(modern) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("value", [None, "", "soon", "0", "-1", "99999999999"])
+def test_a_session_timeout_that_is_none_is_not_taken(modern, value):
+    modern.describe(value)
+    assert timeout_ms(modern) == SESSION_MS
+
+
+@pytest.mark.parametrize("code", [30, 31, 40, 42, -1])
+def test_a_group_that_may_not_be_described_is_asked_for_again_later(modern, code):
+    modern.describe("10000", error_code=code, error_message="no")
+    assert timeout_ms(modern) == SESSION_MS
+    live(modern, REFRESH_MS - INTERVAL_MS)
+    assert modern.requests(DESCRIBE_CONFIGS) == []
+    live(modern, INTERVAL_MS)
+    modern.describe("10000")
+    assert timeout_ms(modern) == 10_000
+
+
+def test_the_session_timeout_is_asked_for_again(modern):
+    modern.describe("10000")
+    live(modern, REFRESH_MS)
+    modern.describe("20000")
+    assert timeout_ms(modern) == 20_000
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_the_question_for_the_session_timeout_is_repeated_soon(modern, lost):
+    if lost:
+        modern.fail(modern.one(DESCRIBE_CONFIGS))
+    else:
+        modern.describe(None, error_code=NOT_COORDINATOR)
+    modern.turn()
+    assert modern.requests(DESCRIBE_CONFIGS) == []
+    modern.advance(1000)
+    modern.describe("10000")
+    assert timeout_ms(modern) == 10_000
+
+
+def test_a_broker_without_descriptions_leaves_the_property(modern):
+    modern.fail(modern.one(DESCRIBE_CONFIGS), KafkaError._UNSUPPORTED_FEATURE)
+    live(modern, REFRESH_MS - INTERVAL_MS)
+    assert modern.requests(DESCRIBE_CONFIGS) == []
+    assert timeout_ms(modern) == SESSION_MS
+
+
+def test_a_description_of_other_groups_is_not_taken(modern):
+    modern.answer(modern.one(DESCRIBE_CONFIGS), {"throttle_time_ms": 0, "results": []})
+    assert timeout_ms(modern) == SESSION_MS
+
+
+def test_the_classic_protocol_does_not_ask(member):
+    assert timeout_ms(member) == SESSION_MS
+    assert member.network.requests(DESCRIBE_CONFIGS) == []

@@ -6,6 +6,7 @@
 #include "protocol/messages/consumer_group_heartbeat.hpp"
 #include "protocol/messages/consumer_protocol_assignment.hpp"
 #include "protocol/messages/consumer_protocol_subscription.hpp"
+#include "protocol/messages/describe_configs.hpp"
 #include "protocol/messages/describe_groups.hpp"
 #include "protocol/messages/fetch.hpp"
 #include "protocol/messages/find_coordinator.hpp"
@@ -56,6 +57,8 @@
   X(ConsumerGroupDescribeResponse) \
   X(DescribeGroupsRequest) \
   X(DescribeGroupsResponse) \
+  X(DescribeConfigsRequest) \
+  X(DescribeConfigsResponse) \
   X(SaslHandshakeRequest) \
   X(SaslHandshakeResponse) \
   X(SaslAuthenticateRequest) \
