@@ -3,6 +3,8 @@
 import contextlib
 import os
 import resource
+import subprocess
+import sys
 import threading
 import time
 
@@ -95,3 +97,28 @@ def test_a_call_ends_although_no_descriptor_is_left_to_wait_on(cluster):
             caller.start()
             caller.join(PATIENCE)
         assert ["descriptors" in answer.topics for answer in found] == [True]
+
+
+LITTLE_ADDRESS_SPACE = """
+import resource, sys
+from kconsumer import Consumer, KafkaError, TopicPartition
+errors = []
+with Consumer({"bootstrap.servers": sys.argv[1], "group.id": "g", "auto.offset.reset": "earliest",
+               "error_cb": errors.append}) as consumer:
+    consumer.assign([TopicPartition(sys.argv[2], p, 0) for p in range(16)])
+    places = {(m.partition(), m.offset()) for m in consumer.consume(1, 60)}  # all threads run
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[3]), resource.RLIM_INFINITY))
+    while len(places) < int(sys.argv[4]):
+        places.update((m.partition(), m.offset()) for m in consumer.consume(5, 1) if m.error() is None)
+assert {error.code() for error in errors} <= {KafkaError._CRIT_SYS_RESOURCE}, errors
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space")
+def test_a_client_with_little_address_space_reads_everything(cluster):
+    cluster.create_topic("much", 16)
+    cluster.produce("much", [{"value": bytes(100_000), "partition": p} for p in range(16) for _ in range(40)])
+    arguments = [cluster.bootstrap_servers, "much", str(16 << 20), "640"]
+    subprocess.run([sys.executable, "-c", LITTLE_ADDRESS_SPACE, *arguments], check=True, timeout=100)

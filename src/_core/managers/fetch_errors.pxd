@@ -28,6 +28,7 @@ cdef class FetchErrors:
                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
     cdef void on_bad_batch(self, const BatchFailure& failure, int64_t now_ms) noexcept nogil
     # private
+    cdef void _wait_for_memory(self, PartitionState* p, Status& status, bint first, int64_t now_ms) noexcept nogil
     cdef void _retry(self, PartitionState* p, const string& reason, int64_t now_ms) noexcept nogil
     cdef int32_t _next_replica(self, PartitionState* p) noexcept nogil
     cdef void _read_from(self, PartitionState* p, int32_t node_id, int64_t now_ms) noexcept nogil

@@ -10,9 +10,11 @@ Errors of one partition in a Fetch response:
   CORRUPT_MESSAGE   as a bad batch
   TOPIC_AUTHORIZATION_FAILED and others   reported to the application once, asked again with backoff
 
-A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memory for it) is fetched again with
-backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. With a right
-CRC it stops immediately: every replica has the same bytes. A stopped partition is logged each minute until a seek.
+A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded) is fetched again with backoff, from each
+replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. With a right CRC it stops
+immediately: every replica has the same bytes. A stopped partition is logged each minute until a seek.
+
+A batch without memory is not bad: it is reported once, and fetched again from the same broker until there is memory.
 """
 
 
@@ -180,6 +182,7 @@ cdef class FetchErrors:
         cdef PartitionState* p = failure.partition
         cdef BadBatch* bad = &p.bad_batch
         cdef Status status
+        cdef bint first
         if not p.tracked or p.adopted_epoch != failure.position_epoch:
             return
         if not failure.refused:
@@ -192,21 +195,33 @@ cdef class FetchErrors:
         if p.fetch_leader_epoch < 0:
             p.state = FETCH_ACTIVE  # without an epoch there is nothing to validate
         p.eof_reported_at = -1
-        if bad.offset != failure.resume_offset:
+        status.code = failure.status.code
+        status.detail = bad_batch_text(failure)
+        first = bad.offset != failure.resume_offset
+        if first:
             bad.offset = failure.resume_offset
             bad.attempts = 0
             bad.nodes.clear()
+        if status.code == <int>ERR_CRIT_SYS_RESOURCE:
+            self._wait_for_memory(p, status, first, now_ms)
+            return
         bad.attempts += 1
         if bad.nodes.empty() or bad.nodes.back() != failure.node_id:
             bad.nodes.push_back(failure.node_id)
         self.counters.bad_batches.fetch_add(1)
-        status.code = failure.status.code
-        status.detail = bad_batch_text(failure)
         if failure.permanent or bad.attempts >= MOST_ATTEMPTS:
             status.detail.append(bad_batch_remedy(failure, dereference(bad)))
             self.positions.stop(p, status, failure.offset)
         else:
             self._retry(p, status.detail, now_ms)
+
+    cdef void _wait_for_memory(self, PartitionState* p, Status& status, bint first, int64_t now_ms) noexcept nogil:
+        p.request.attempts = MOST_ATTEMPTS - 1  # not earlier than after retry.backoff.max.ms
+        self._delay(p, now_ms)
+        if first:
+            status.detail.append(b"; it is fetched again until there is memory")
+            self.background.log.push(4, b"FETCHBAD", status.detail)
+            self.positions.report(p, status, p.fetch_offset.load())
 
     cdef void _retry(self, PartitionState* p, const string& reason, int64_t now_ms) noexcept nogil:
         cdef int32_t node = self._next_replica(p)

@@ -443,6 +443,8 @@ cdef class FetchSender(RequestManager):
             return
         session.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
         session.start_again()
+        if status.code == <int>ERR_CRIT_SYS_RESOURCE:
+            session.size.no_memory()
         self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id, status.detail.c_str())
         self.metadata.want_update()
         self._avoid_follower(session)

@@ -25,6 +25,7 @@ cdef extern from "managers/fetch_size.hpp" namespace "kc" nogil:
     cdef cppclass FetchSize:
         void taken(int64_t bytes, int64_t records, int64_t largest_batch)
         void answer_ended(bint late)
+        void no_memory()
         int64_t bytes()
 
 

@@ -82,8 +82,8 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         Metric("fetch_stalls_total", "count",
                "Times that a Fetch was delayed because `fetch.buffer.memory` was full.", counter=True),
         Metric("bad_batches_total", "count",
-               "Unreadable batches: the broker reported one as corrupt, its CRC was wrong, its bytes "
-               "could not be decoded, or there was no memory for it. It is fetched again before the partition stops.",
+               "Unreadable batches: the broker reported one as corrupt, its CRC was wrong, or its bytes "
+               "could not be decoded. It is fetched again before the partition stops.",
                counter=True),
         Metric("network_turns_total", "count", "Turns of the network thread's loop.", counter=True),
         Metric("application_events_total", "count",

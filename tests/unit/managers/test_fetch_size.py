@@ -2,7 +2,11 @@
 
 from stepped_loop import FETCH, batch
 
+from kconsumer import KafkaError
+
 MOST, LEAST = 8 * 1024 * 1024 - 4096, 1024 * 1024
+LEAST_WITHOUT_MEMORY = 64 * 1024
+FORGET = 32  # responses
 PATIENCE = 3  # responses in a row
 LARGE, SMALL = 20_000, 2_000
 
@@ -95,6 +99,21 @@ def test_a_response_without_records_changes_nothing(loops):
     for _ in range(5):
         reader.loop.fetched(reader.loop.one(FETCH), {})
     assert reader.asked() == small
+
+
+def test_it_falls_with_each_response_that_finds_no_memory_and_grows_slowly(loops):
+    reader = Reader(loops, record=100, count=1)
+    sizes = [reader.asked()]
+    while len(sizes) < 6:
+        reader.loop.fail(reader.loop.one(FETCH), KafkaError._CRIT_SYS_RESOURCE)
+        while not reader.loop.requests(FETCH):
+            reader.loop.advance(100)
+        sizes.append(reader.asked())
+    assert sizes == [max(MOST // 4**n, LEAST_WITHOUT_MEMORY) for n in range(6)]
+    for round in range(9):
+        assert abs(reader.asked() - min(LEAST_WITHOUT_MEMORY << round, MOST)) < reader.size
+        reader.fetch(FORGET)
+        reader.take()
 
 
 def test_the_users_limit_holds(loops):
