@@ -288,25 +288,12 @@ cdef class ClassicGroupManager(RequestManager):
 
         The coordinator answers when all members have sent theirs, at the latest after the rebalance timeout.
         """
-        cdef int64_t wait_ms = self.config.max_poll_interval_ms + JOIN_GRACE_MS
+        cdef Request* request = self.send(body, node, CHANNEL_JOIN, kind, now_ms, INT64_MAX)
+        request.wait_ms = self.config.max_poll_interval_ms + JOIN_GRACE_MS
+        request.deadline_ms = max(request.deadline_ms, now_ms + request.wait_ms)
+        request.cookie = self.round
         self.join_node = node
         self.round_boot_us = self.delegate.clock.boot_us()
-        self._send(body, node, CHANNEL_JOIN, kind, self.round, now_ms, wait_ms,
-                   now_ms + max(<int64_t>self.backoff.request_timeout_ms, wait_ms))
-
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = channel
-        request.created_ms = now_ms
-        request.wait_ms = wait_ms
-        request.deadline_ms = deadline_ms
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = cookie
-        self.delegate.add(request)
 
     # ---- answers
 
@@ -650,8 +637,8 @@ cdef class ClassicGroupManager(RequestManager):
         self.heartbeat_boot_us = self.delegate.clock.boot_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         # Notice a coordinator that does not answer while there is time to find its successor.
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, 0, now_ms + min(
-            self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
+        self.send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, now_ms,
+                  now_ms + 2 * self.config.session_timeout_ms // 3).cookie = self.identity
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef HeartbeatResponse message
@@ -718,7 +705,7 @@ cdef class ClassicGroupManager(RequestManager):
         its session timeout."""
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
-        cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
+        cdef int64_t deadline = INT64_MAX
         cdef bint leave_is_needed = (self.config.group_instance_id.empty() and not self.member_id.empty()
                                 and self.coordinator.node >= 0)
         if self.leave_in_flight:
@@ -734,9 +721,9 @@ cdef class ClassicGroupManager(RequestManager):
             member.reason.set(string(self._why_leaving()))
             body.message.members.push_back(member)
             if self.membership.leaving != NULL:
-                deadline = min(deadline, self.membership.leaving.deadline_ms)
+                deadline = self.membership.leaving.deadline_ms
             self.leave_in_flight = True
-            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, 0, now_ms, 0, deadline)
+            self.send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, now_ms, deadline)
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""

@@ -5,7 +5,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
     cdef Membership* membership                  # thread: N (MembershipManager writes it)
     cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackoffConfig* backoff                  # thread: N
     cdef FetchPositions positions                # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef CommittedRequestManager committed       # thread: N (OffsetFetch)

@@ -329,7 +329,6 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[OffsetCommitRequest]* body
-        cdef Request* request
         self._gather(now_ms)
         if self.sent.offsets.empty():
             return
@@ -337,18 +336,11 @@ cdef class CommitRequestManager(RequestManager):
                                   b"broker %d", self.sent.offsets.size(), node)
         body = new BodyOf[OffsetCommitRequest]()
         self._fill(body, now_ms)
-        request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.hold_ms = WRITE_MS
         # As with heartbeats: a coordinator that hangs is noticed while there is time to find the one that takes over.
-        request.deadline_ms = now_ms + min(self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3)
-        request.handler = <void*>self
+        self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms,
+                  now_ms + 2 * self.config.session_timeout_ms // 3).hold_ms = WRITE_MS
         self.in_flight = True
         self.sent_us = self.delegate.clock.now_us()
-        self.delegate.add(request)
 
     cdef void _gather(self, int64_t now_ms) noexcept nogil:
         """Choose what goes out: every partition that a due commit names, with its newest offset in any commit."""

@@ -34,7 +34,6 @@ cdef class CommittedRequestManager(RequestManager):
         self.positions = positions
         self.coordinator = coordinator
         self.next_question = 1
-        self.next_cookie = 1
 
     def __dealloc__(self):
         it = self.questions.begin()
@@ -141,18 +140,8 @@ cdef class CommittedRequestManager(RequestManager):
 
     cdef void _send(self, SentFetch& sent, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[OffsetFetchRequest]* body = new BodyOf[OffsetFetchRequest]()
-        cdef Request* request = new Request()
         self._fill(body, sent, now_ms)
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
-        request.cookie = self.next_cookie
-        self.sent[self.next_cookie] = sent
-        self.next_cookie += 1
-        self.delegate.add(request)
+        self.sent[self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms, INT64_MAX).cookie] = sent
 
     cdef void _fill(self, BodyOf[OffsetFetchRequest]* body, SentFetch& sent, int64_t now_ms) noexcept nogil:
         """Fill both forms: versions up to 7 ask for one group, later ones for a list."""

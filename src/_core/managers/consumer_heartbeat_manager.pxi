@@ -209,6 +209,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        cdef Request* request
         cdef bint leaving = self.member.state == MEMBER_LEAVING
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
         if body.message.member_epoch == 0:
@@ -237,8 +238,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_boot_us = self.delegate.clock.boot_us()
         # Notice a coordinator that does not answer while there is time to find its successor
         # (test_a_coordinator_that_hangs_is_noticed_before_the_session_ends).
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
+        request = self.send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, now_ms, now_ms + max(
             <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
+        request.cookie = self.session
+        request.hold_ms = WRITE_MS
 
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         message.group_id = self.config.group_id
@@ -310,20 +313,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             reported.push_back(claimed[i])
         self.member.ownership.report(reported)
 
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = channel
-        request.created_ms = now_ms
-        request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
-        request.hold_ms = WRITE_MS if channel == CHANNEL_COORDINATOR else 0
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = cookie
-        self.delegate.add(request)
-
     # ---- leaving
 
     cdef int64_t _leave(self, int64_t now_ms) noexcept nogil:
@@ -364,11 +353,14 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil:
         """Send the heartbeat that ends the membership: for good, or for a static member until its next join."""
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        cdef Request* request
         self.joins_at_end = self.joins
         self._identify(body.message)
         body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
                                      else <int>STATIC_LEAVE_EPOCH)
-        self._send(body, node, CHANNEL_COORDINATOR, kind, self.session, now_ms, deadline_ms)
+        request = self.send(body, node, CHANNEL_COORDINATOR, kind, now_ms, deadline_ms)
+        request.cookie = self.session
+        request.hold_ms = WRITE_MS
 
     cdef void _left(self, int64_t now_ms) noexcept nogil:
         self._end_session()
@@ -587,7 +579,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.target_shown = False
         self.resolved = 0
         self.lookup_answered = False
-        self.lookup_cookie += 1
+        self.lookup_cookie = 0
         self.lookup.on_success()
         self.lookup_backoff.retry_backoff_ms = self.backoff.retry_backoff_ms
         self.lookup_backoff.retry_backoff_max_ms = LOOKUP_BACKOFF_MAX_MS
@@ -702,7 +694,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         body.message.allow_auto_topic_creation = False
         body.lowest = LOOKUP_LOWEST_VERSION
         self.lookup.on_send()
-        self._send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LOOKUP, self.lookup_cookie, now_ms, INT64_MAX)
+        self.lookup_cookie = self.send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LOOKUP, now_ms, INT64_MAX).cookie
 
     cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef MetadataResponse message

@@ -46,19 +46,12 @@ cdef class CoordinatorRequestManager(RequestManager):
 
     cdef void _send(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[FindCoordinatorRequest]* body = new BodyOf[FindCoordinatorRequest]()
-        cdef Request* request = new Request()
         # Fill both forms: versions 0 to 3 carry the key, later ones a list of keys.
         body.message.key = self.config.group_id
         body.message.key_type = 0
         body.message.coordinator_keys.push_back(self.config.group_id)
-        request.body = body
-        request.node_id = ANY_NODE
-        request.channel = CHANNEL_CONTROL
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
         self.state.on_send()
-        self.delegate.add(request)
+        self.send(body, ANY_NODE, CHANNEL_CONTROL, 0, now_ms, INT64_MAX)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"FindCoordinator failed: %s", status.detail.c_str())

@@ -18,7 +18,6 @@ cdef enum OrphanCheckPhase:
 
 cdef class OrphanCheck(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef BackoffConfig* backoff                  # thread: N
     cdef MembershipManager membership            # thread: N (for metadata of the group's topics)
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef Jitter jitter                           # thread: N

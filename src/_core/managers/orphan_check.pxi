@@ -54,17 +54,9 @@ cdef class OrphanCheck(RequestManager):
 
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[DescribeGroupsRequest]* body = new BodyOf[DescribeGroupsRequest]()
-        cdef Request* request = new Request()
         body.message.groups.push_back(self.config.group_id)
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
-        request.cookie = self.round
         self.asking.on_send()
-        self.delegate.add(request)
+        self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms, INT64_MAX).cookie = self.round
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef DescribeGroupsResponse message

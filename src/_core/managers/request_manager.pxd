@@ -4,6 +4,8 @@
 cdef class RequestManager(ResponseHandler):
     cdef NetworkClientDelegate delegate        # thread: N
     cdef BackgroundEventQueue* background      # thread: N (shared inside)
+    cdef BackoffConfig* backoff                # thread: N
+    cdef uint64_t last_cookie                  # thread: N
 
     # Adds due requests to the delegate. Returns the time until the next call, in ms (INT64_MAX: only after an event).
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
@@ -19,6 +21,10 @@ cdef class RequestManager(ResponseHandler):
     cdef bint last_requests(self, int64_t now_ms) noexcept nogil
     # N ends: completes everything that has not ended. Default: refuse() with ERR_DESTROY.
     cdef void end(self, int64_t now_ms) noexcept nogil
+    # Queues a request, with a cookie that no other request of this manager has. It ends at `until_ms`, at the latest after
+    # the request timeout. Fields that few requests need are set afterwards.
+    cdef Request* send(self, RequestBody* body, int32_t node_id, Channel channel, int32_t kind, int64_t now_ms,
+                       int64_t until_ms) noexcept nogil
     # Whether a response could be decoded, which `decoded` says. If so, its throttle time counts from now (KIP-219). If
     # not, it is logged and the connection ends: what follows in its stream cannot be trusted.
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,

@@ -28,6 +28,21 @@ cdef class RequestManager(ResponseHandler):
     cdef void end(self, int64_t now_ms) noexcept nogil:
         self.refuse(Status(<int>ERR_DESTROY), now_ms)
 
+    cdef Request* send(self, RequestBody* body, int32_t node_id, Channel channel, int32_t kind, int64_t now_ms,
+                       int64_t until_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        self.last_cookie += 1
+        request.body = body
+        request.node_id = node_id
+        request.channel = channel
+        request.created_ms = now_ms
+        request.deadline_ms = min(until_ms, now_ms + self.backoff.request_timeout_ms)
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = self.last_cookie
+        self.delegate.add(request)
+        return request
+
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,
                        int64_t now_ms) noexcept nogil:
         if decoded.ok():
