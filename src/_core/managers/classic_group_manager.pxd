@@ -10,14 +10,11 @@ cdef enum JoinPhase:
 
 
 cdef class ClassicGroupManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef GroupShared* shared                     # thread: N (atomics)
     cdef MembershipManager membership            # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef GroupLeader leader                      # thread: N
     cdef ApplicationAssignors application        # thread: N (the application's assignors)
     cdef OrphanCheck orphans                     # thread: N (after a takeover)
-    cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef bint owes_assignment                    # thread: N (leads a generation that waits for the leader's SyncGroup)
     cdef bint assignor_failed                    # thread: N (this generation keeps the owners; the next one asks again)

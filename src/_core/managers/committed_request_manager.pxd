@@ -9,11 +9,7 @@ cdef struct CommittedAnswer:
 
 
 cdef class CommittedRequestManager(RequestManager):
-    cdef GroupConfig* config                          # thread: N (written before it starts)
-    cdef Membership* membership                       # thread: N (MembershipManager writes it)
-    cdef FetchPositions positions                     # thread: N
     cdef CoordinatorRequestManager coordinator        # thread: N
-    cdef Jitter jitter                                # thread: N
     cdef map[uint64_t, QueuedQuestion] questions      # thread: N (by number: in the order of the calls)
     cdef uint64_t next_question                       # thread: N
     cdef unordered_map[uint64_t, SentFetch] sent      # thread: N (by cookie)

@@ -2,14 +2,9 @@
 
 
 cdef class ConsumerHeartbeatManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef Membership* membership                  # thread: N (MembershipManager writes it)
-    cdef GroupShared* shared                     # thread: N (atomics)
-    cdef Jitter jitter                           # thread: N
-    cdef FetchPositions positions                # thread: N (the cluster cache)
     cdef MetadataRequestManager metadata         # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
-    cdef MembershipManager member                # thread: N
+    cdef MembershipManager membership            # thread: N
 
     cdef string member_id                        # thread: N (made by this consumer, for its lifetime)
     cdef RequestState state                      # thread: N (of all heartbeats except the leave)

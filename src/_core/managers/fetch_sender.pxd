@@ -2,13 +2,8 @@
 
 
 cdef class FetchSender(RequestManager):
-    cdef FetchPositions positions                        # thread: N
     cdef MetadataRequestManager metadata                 # thread: N
     cdef FetchErrors errors                              # thread: N
-    cdef FetchConfig* config                             # thread: N
-    cdef FetchCounters* counters                         # thread: N (atomics)
-    cdef BlockPool* pool                                 # thread: N (shared inside)
-    cdef Jitter jitter                                   # thread: N
     cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
     cdef deque[int32_t] waiting                          # thread: N: nodes that wait for room, the longest wait first
     cdef int64_t active_sessions                         # thread: N: sessions with partitions

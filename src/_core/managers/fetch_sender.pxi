@@ -39,11 +39,9 @@ cdef enum:
 
 @cython.no_gc
 cdef class FetchSender(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
-                  FetchErrors errors not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None):
         self.metadata = metadata
-        self.errors = errors
+        self.errors = FetchErrors(context, metadata)
 
     def __dealloc__(self):
         cdef PartitionState* p

@@ -2,8 +2,6 @@
 
 
 cdef class MetadataRequestManager(RequestManager):
-    cdef FetchPositions positions                              # thread: N
-    cdef Jitter jitter                                         # thread: N
     cdef RequestState state                                    # thread: N (of the assignment's topics)
     cdef RequestState news  # thread: N (backoff of responses without the wanted change)
     cdef RequestState lists                                    # thread: N (backoff of list_topics)

@@ -78,8 +78,7 @@ cdef Status check(const MetadataResponse& message) noexcept nogil:
 
 @cython.no_gc
 cdef class MetadataRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context):
         self.update_wanted = True
 
     def __dealloc__(self):

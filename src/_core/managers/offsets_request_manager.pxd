@@ -18,9 +18,7 @@ cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:
 
 
 cdef class OffsetsRequestManager(RequestManager):
-    cdef FetchPositions positions                              # thread: N
     cdef MetadataRequestManager metadata                       # thread: N
-    cdef Jitter jitter                                         # thread: N
     cdef unordered_map[uint64_t, OffsetsContext] contexts      # thread: N (by cookie)
     cdef deque[ListOffsetsEvent*] events                       # thread: N (a reference each)
     cdef RequestState questions                                # thread: N (backoff of events)

@@ -50,8 +50,7 @@ cdef int16_t lowest_version_for(int64_t timestamp) noexcept nogil:
 
 @cython.no_gc
 cdef class OffsetsRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None):
         self.metadata = metadata
 
     def __dealloc__(self):

@@ -1,11 +1,24 @@
-# RequestManager: the contract of all managers of N. thread: N.
+# RequestManager: the contract of all managers of N, and ManagerContext, what they work with. thread: N.
 
 
-cdef class RequestManager(ResponseHandler):
+# ConsumerParts makes one, and each manager copies it.
+cdef class ManagerContext(ResponseHandler):
     cdef NetworkClientDelegate delegate        # thread: N
+    cdef FetchPositions positions              # thread: N
     cdef BackgroundEventQueue* background      # thread: N (shared inside)
     cdef BackoffConfig* backoff                # thread: N
-    cdef uint64_t last_cookie                  # thread: N
+    cdef FetchConfig* config                   # thread: N (atomics, and what is written before it starts)
+    cdef FetchCounters* counters               # thread: N (atomics)
+    cdef BlockPool* pool                       # thread: N (shared inside)
+    cdef GroupConfig* group                    # thread: N (written before it starts)
+    cdef Membership* member                    # thread: N (the group's managers write it)
+    cdef GroupShared* shared                   # thread: N (shared inside)
+    cdef Liveness* liveness                    # thread: N (atomics)
+
+
+cdef class RequestManager(ManagerContext):
+    cdef Jitter jitter                         # thread: N
+    cdef uint64_t last_cookie                  # thread: N (of send)
 
     # Adds due requests to the delegate. Returns the time until the next call, in ms (INT64_MAX: only after an event).
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil

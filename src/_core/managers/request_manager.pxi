@@ -1,4 +1,5 @@
 """Owns: RequestManager, the contract of all managers: most send requests to brokers, some only serve one that does.
+ManagerContext is what they work with.
 
 thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
@@ -6,7 +7,25 @@ results come back through on_response / on_failure.
 
 
 @cython.no_gc
-cdef class RequestManager(ResponseHandler):
+cdef class ManagerContext(ResponseHandler):
+    """The parts of a consumer that managers share."""
+
+
+@cython.no_gc
+cdef class RequestManager(ManagerContext):
+    def __cinit__(self, ManagerContext context not None, *parts):
+        self.delegate = context.delegate
+        self.positions = context.positions
+        self.background = context.background
+        self.backoff = context.backoff
+        self.config = context.config
+        self.counters = context.counters
+        self.pool = context.pool
+        self.group = context.group
+        self.member = context.member
+        self.shared = context.shared
+        self.liveness = context.liveness
+
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         return INT64_MAX
 
