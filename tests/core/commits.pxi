@@ -65,6 +65,7 @@ cdef class OffsetsHarness:
 
     def __init__(self, group="g", instance="", consumer_protocol=False, auto_commit=False, interval_ms=5000,
                  auto_offset_store=True, read_committed=True, earliest=True, session_timeout_ms=45000):
+        cdef ManagerContext context = ManagerContext()
         self.clock = ManualClock()
         self.network = ScriptedNetwork()
         self.config.group_id = utf8(group)
@@ -82,14 +83,16 @@ cdef class OffsetsHarness:
         self.subscription = SubscriptionState()
         self.positions = FetchPositions(self.subscription)
         self.positions.config = &self.fetch_config
-        self.coordinator = CoordinatorRequestManager()
-        self.coordinator.delegate = self.delegate
-        self.coordinator.config = &self.config
-        self.coordinator.cluster = &self.positions.cluster
-        self.coordinator.background = &self.background
-        self.coordinator.backoff = &self.backoff
-        self.commits = CommitRequestManager(self.positions, self.coordinator)
-        self.commits.wire(self.delegate, &self.config, &self.membership, &self.shared, &self.background, &self.backoff)
+        context.delegate = self.delegate
+        context.positions = self.positions
+        context.background = &self.background
+        context.backoff = &self.backoff
+        context.config = &self.fetch_config
+        context.group = &self.config
+        context.member = &self.membership
+        context.shared = &self.shared
+        self.coordinator = CoordinatorRequestManager(context)
+        self.commits = CommitRequestManager(context, self.coordinator)
         self.background.log.debug.store(<uint32_t>-1)
 
     def turn(self):

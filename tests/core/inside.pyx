@@ -39,7 +39,7 @@ from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartit
 from kconsumer._core.managers.assignors cimport (
     AssignorKind, GroupAssignment, assign as core_assign, assignor_name, find_assignor, supports_cooperative,
 )
-from kconsumer._core.managers.managers cimport CommitRequestManager, CoordinatorRequestManager
+from kconsumer._core.managers.managers cimport CommitRequestManager, CoordinatorRequestManager, ManagerContext
 from kconsumer._core.managers.consumer_protocol cimport (
     assignor_user_data, decode_assignment as core_decode_assignment, decode_subscription as core_decode_subscription,
     encode_assignment as core_encode_assignment, encode_subscription as core_encode_subscription,

@@ -24,8 +24,8 @@ from kconsumer._core.events.rebalance_event cimport RebalanceEvent
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.managers.managers cimport (
-    ApplicationAssignors, CommitRequestManager, CoordinatorRequestManager, FetchErrors, FetchSender, MembershipManager,
-    MetadataRequestManager, OffsetsRequestManager, RequestManagers,
+    ApplicationAssignors, CommitRequestManager, CoordinatorRequestManager, FetchSender, ManagerContext,
+    MembershipManager, MetadataRequestManager, OffsetsRequestManager, RequestManagers,
 )
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.network.network cimport Network, NetworkClientDelegate, SaslCredentials

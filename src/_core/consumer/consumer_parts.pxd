@@ -10,7 +10,6 @@ cdef class ConsumerParts:
     cdef MetadataRequestManager metadata       # thread: N
     cdef OffsetsRequestManager offsets         # thread: N
     cdef tuple managers                        # thread: A (keeps those of N's list)
-    cdef FetchErrors fetch_errors              # thread: N
     cdef FetchSender fetch_sender              # thread: N
     cdef FetchDecoder decoder                  # shared: its gate (N decodes, or A while it waits)
     cdef ApplicationEventProcessor processor   # thread: N
@@ -26,6 +25,9 @@ cdef class ConsumerParts:
     cdef bint opened                           # thread: A (set by __init__)
     cdef bint threaded                         # thread: A (False: a test steps the loop)
     cdef unsigned long fork_generation         # thread: A (fork_count of the process that created it)
+    cdef GroupConfig group                     # thread: any (written before N starts)
+    cdef Membership member                     # thread: N
+    cdef GroupShared shared                    # shared: inside
     cdef Liveness liveness                     # shared: atomics
     cdef PollIdle idle                         # shared: inside
 

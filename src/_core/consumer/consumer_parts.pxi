@@ -83,30 +83,25 @@ cdef class ConsumerParts:
             self.network.wakeup()
 
     def _build(self, settings):
+        cdef ManagerContext context = ManagerContext()
         self.delegate = NetworkClientDelegate(self.network, self.clock)
         self.subscription = SubscriptionState()
         self.positions = FetchPositions(self.subscription)
         self.positions.config = &self.config
-        self.metadata = MetadataRequestManager(self.positions)
-        self.metadata.delegate = self.delegate
-        self.metadata.background = &self.background
-        self.metadata.backoff = &self.backoff
-        self.offsets = OffsetsRequestManager(self.positions, self.metadata)
-        self.offsets.delegate = self.delegate
-        self.offsets.background = &self.background
-        self.offsets.backoff = &self.backoff
-        self.fetch_errors = FetchErrors(self.positions, self.metadata)
-        self.fetch_errors.delegate = self.delegate
-        self.fetch_errors.background = &self.background
-        self.fetch_errors.counters = &self.counters
-        self.fetch_errors.backoff = &self.backoff
-        self.fetch_sender = FetchSender(self.positions, self.metadata, self.fetch_errors)
-        self.fetch_sender.delegate = self.delegate
-        self.fetch_sender.background = &self.background
-        self.fetch_sender.backoff = &self.backoff
-        self.fetch_sender.config = &self.config
-        self.fetch_sender.counters = &self.counters
-        self.fetch_sender.pool = self.pool
+        context.delegate = self.delegate
+        context.positions = self.positions
+        context.background = &self.background
+        context.backoff = &self.backoff
+        context.config = &self.config
+        context.counters = &self.counters
+        context.pool = self.pool
+        context.group = &self.group
+        context.member = &self.member
+        context.shared = &self.shared
+        context.liveness = &self.liveness
+        self.metadata = MetadataRequestManager(context)
+        self.offsets = OffsetsRequestManager(context, self.metadata)
+        self.fetch_sender = FetchSender(context, self.metadata)
         self.decoder = FetchDecoder(self.fetch_sender, self.positions)
         self.decoder.buffer = &self.buffer
         self.decoder.background = &self.background
@@ -125,12 +120,12 @@ cdef class ConsumerParts:
         self.handler.counters = &self.counters
         self.handler.clock = self.clock
         self.decoder.handler = self.handler
-        self._build_thread(settings)
+        self._build_thread(settings, context)
 
-    def _group_managers(self, settings):
+    def _group_managers(self, settings, ManagerContext context):
         return ()
 
-    def _build_thread(self, settings):
+    def _build_thread(self, settings, ManagerContext context):
         cdef ConsumerNetworkThread n = ConsumerNetworkThread()
         n.clock = self.clock
         n.delegate = self.delegate
@@ -138,8 +133,8 @@ cdef class ConsumerParts:
         n.processor = self.processor
         # The list of managers, in the order in which N polls them. The group is first: in this turn the fetcher learns
         # which partitions it revokes or starts. Metadata is after all that may need an update: it is sent in this turn.
-        self.managers = (*self._group_managers(settings), self.offsets, self.fetch_sender, self.metadata)
-        n.managers = RequestManagers(*self.managers)
+        self.managers = (*self._group_managers(settings, context), self.offsets, self.fetch_sender, self.metadata)
+        n.managers = RequestManagers(context, *self.managers)
         n.positions = self.positions
         n.fetch_sender = self.fetch_sender
         n.decoder = self.decoder
@@ -165,7 +160,6 @@ cdef class ConsumerParts:
         self.handler = None
         self.decoder = None
         self.fetch_sender = None
-        self.fetch_errors = None
         self.offsets = None
         self.metadata = None
         self.processor = None
@@ -186,14 +180,16 @@ cdef class ConsumerParts:
             (<NetworkClient>self.network).abandon()
         if self.network_thread is not None:
             self.network_thread.thread.forget()
-        for part in (self.network_thread, self.managers, self.handler, self.decoder, self.fetch_sender,
-                     self.fetch_errors, self.offsets, self.metadata, self.processor, self.application, self.positions,
-                     self.delegate, self.network, self.subscription):
+        for part in (self.network_thread, self.managers, self.handler, self.decoder, self.fetch_sender, self.offsets,
+                     self.metadata, self.processor, self.application, self.positions, self.delegate, self.network,
+                     self.subscription):
             never_free(part)
         self.background.wakeup.release()
         self.background.events_ready.release()
         leak(self.background)
         leak(self.buffer)
+        leak(self.member)
+        leak(self.shared)
 
     cdef void stop_thread(self) noexcept:
         """End N, and wait for its end; the child of a fork has no N to wait for."""

@@ -13,9 +13,6 @@ cdef class AssignorQuestion:
 
 
 cdef class GroupCore(ConsumerCore):
-    cdef GroupConfig group                       # thread: any (written before N starts)
-    cdef Membership member                       # thread: N
-    cdef GroupShared shared                      # shared: inside
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef CommitRequestManager commits            # thread: N
     cdef MembershipManager membership            # thread: N

@@ -26,81 +26,30 @@ cdef class AssignorQuestion:
 cdef class GroupCore(ConsumerCore):
     """A group member without its callbacks; see kconsumer.Consumer."""
 
-    def _group_managers(self, settings):
+    def _group_managers(self, settings, ManagerContext context):
         """Make the managers of the group; return them in the order in which N polls them."""
+        cdef ClassicGroupManager classic
         configure_group(&self.group, settings)
         self.commit_ms = settings.default_api_timeout_ms
         self.config.has_group = not self.group.group_id.empty()
         if not self.config.has_group:
             return ()
-        self.coordinator = CoordinatorRequestManager()
-        self.coordinator.delegate = self.delegate
-        self.coordinator.config = &self.group
-        self.coordinator.cluster = &self.positions.cluster
-        self.coordinator.background = &self.background
-        self.coordinator.backoff = &self.backoff
-        self.commits = CommitRequestManager(self.positions, self.coordinator)
-        self.commits.wire(self.delegate, &self.group, &self.member, &self.shared, &self.background, &self.backoff)
-        self.membership = MembershipManager(self.positions, self.metadata, self.commits)
-        self.member.owned = &self.membership.ownership.owned()
-        self.membership.delegate = self.delegate
-        self.membership.config = &self.group
-        self.membership.membership = &self.member
-        self.membership.shared = &self.shared
+        self.coordinator = CoordinatorRequestManager(context)
+        self.commits = CommitRequestManager(context, self.coordinator)
+        self.membership = MembershipManager(context, self.metadata, self.commits)
+        if self.group.consumer_protocol:
+            protocol = (ConsumerHeartbeatManager(context, self.metadata, self.coordinator, self.membership),
+                        GroupSessionTimeout(context, self.coordinator))
+        else:
+            classic = ClassicGroupManager(context, self.membership, self.coordinator)
+            protocol = (classic,)
+            self.processor.assignors = classic.application
         self.handler.session = &self.shared.session
         self.shared.session.set_timeout(self.group.session_timeout_ms)
-        self.membership.liveness = &self.liveness
-        self.membership.background = &self.background
-        protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()
         self.processor.membership = self.membership
         self.processor.commits = self.commits
         # The protocol's managers read the state of the membership. All need the coordinator, so it is last.
         return self.membership, *protocol, self.commits, self.coordinator
-
-    def _classic_protocol(self):
-        cdef ClassicGroupManager manager = ClassicGroupManager(self.membership, self.coordinator)
-        manager.delegate = self.delegate
-        manager.config = &self.group
-        manager.shared = &self.shared
-        manager.background = &self.background
-        manager.backoff = &self.backoff
-        manager.application.background = &self.background
-        manager.application.shared = &self.shared
-        manager.orphans.delegate = self.delegate
-        manager.orphans.config = &self.group
-        manager.orphans.background = &self.background
-        manager.orphans.backoff = &self.backoff
-        self.processor.assignors = manager.application
-        return (manager,)
-
-    def _consumer_protocol(self):
-        cdef ConsumerHeartbeatManager manager = ConsumerHeartbeatManager(self.positions, self.metadata,
-                                                                         self.coordinator, self.membership)
-        manager.delegate = self.delegate
-        manager.config = &self.group
-        manager.shared = &self.shared
-        manager.background = &self.background
-        manager.backoff = &self.backoff
-        manager.membership = &self.member
-        self.shared.publish(manager.member_id, -1)  # created here (KIP-1082), and known before the member joins
-        return manager, self._session_timeout()
-
-    def _session_timeout(self):
-        cdef GroupSessionTimeout manager = GroupSessionTimeout(self.coordinator)
-        manager.delegate = self.delegate
-        manager.config = &self.group
-        manager.shared = &self.shared
-        manager.background = &self.background
-        manager.backoff = &self.backoff
-        manager.membership = &self.member
-        return manager
-
-    def __dealloc__(self):
-        # N uses the structs of this object, which are dropped before the part of ConsumerCore: end N first.
-        self.stop_thread()
-        if self.in_child():
-            leak(self.member)
-            leak(self.shared)
 
     # ---- rebalances (the exclusive call)
 

@@ -7,6 +7,10 @@ thread: N. Never: waits for an answer, which may come minutes later or not at al
 
 @cython.no_gc
 cdef class ApplicationAssignors:
+    def __cinit__(self, ManagerContext context not None):
+        self.background = context.background
+        self.shared = context.shared
+
     def __dealloc__(self):
         if self.answer != NULL:
             self.answer.release()

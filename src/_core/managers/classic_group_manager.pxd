@@ -10,15 +10,11 @@ cdef enum JoinPhase:
 
 
 cdef class ClassicGroupManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackoffConfig* backoff                  # thread: N
     cdef MembershipManager membership            # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef GroupLeader leader                      # thread: N
     cdef ApplicationAssignors application        # thread: N (the application's assignors)
     cdef OrphanCheck orphans                     # thread: N (after a takeover)
-    cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef bint owes_assignment                    # thread: N (leads a generation that waits for the leader's SyncGroup)
     cdef bint assignor_failed                    # thread: N (this generation keeps the owners; the next one asks again)
@@ -66,8 +62,6 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _keep_owners(self, int64_t now_ms) noexcept nogil
     cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _send_round(self, RequestBody* body, int32_t node, int32_t kind, int64_t now_ms) noexcept nogil
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms) noexcept nogil
     cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
                         int64_t now_ms) noexcept nogil
     cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil

@@ -44,12 +44,13 @@ cdef enum:
 
 @cython.no_gc
 cdef class ClassicGroupManager(RequestManager):
-    def __cinit__(self, MembershipManager membership not None, CoordinatorRequestManager coordinator not None):
+    def __cinit__(self, ManagerContext context, MembershipManager membership not None,
+                  CoordinatorRequestManager coordinator not None):
         self.membership = membership
         self.coordinator = coordinator
-        self.application = ApplicationAssignors()
+        self.application = ApplicationAssignors(context)
         self.leader = GroupLeader(membership, self.application)
-        self.orphans = OrphanCheck(membership, coordinator)
+        self.orphans = OrphanCheck(context, membership, coordinator)
         self.generation = -1
         self.last_generation = -1
         self.rejoin_reason = b""
@@ -95,7 +96,7 @@ cdef class ClassicGroupManager(RequestManager):
         if not self.rejoin_wanted:
             return
         # Eager members rejoin without partitions, cooperative members with their still subscribed partitions.
-        if self.config.cooperative:
+        if self.group.cooperative:
             self.rejoining = not self.membership.revoke_unsubscribed(now_ms)
         else:
             self.rejoining = not self.membership.revoke_all(now_ms)
@@ -105,7 +106,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _want_rejoin(self, const char* reason) noexcept nogil:
         if not self.rejoin_wanted:
             self.background.log.write(6, DBG_CGRP, b"REJOIN", b"group %s: will join again: %s",
-                                      self.config.group_id.c_str(), reason)
+                                      self.group.group_id.c_str(), reason)
             self.rejoin_wanted = True
             self.rejoin_reason = reason
 
@@ -159,7 +160,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef bint _user_data_known(self, int64_t now_ms) noexcept nogil:
         """Ask the application's assignors for user data again at every join."""
-        if not self.config.assignors_have_user_data:
+        if not self.group.assignors_have_user_data:
             return True
         if self.application.state == CALL_FAILED:
             self.application.drop()
@@ -201,26 +202,26 @@ cdef class ClassicGroupManager(RequestManager):
         cdef size_t i
         self.owes_assignment = False
         self.assignor_failed = False
-        body.message.group_id = self.config.group_id
-        body.message.session_timeout_ms = self.config.session_timeout_ms
-        body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
+        body.message.group_id = self.group.group_id
+        body.message.session_timeout_ms = self.group.session_timeout_ms
+        body.message.rebalance_timeout_ms = self.group.max_poll_interval_ms
         body.message.member_id = self.member_id
         body.message.protocol_type = string(b"consumer")
-        if not self.config.group_instance_id.empty():
-            body.message.group_instance_id.set(self.config.group_instance_id)
+        if not self.group.group_instance_id.empty():
+            body.message.group_instance_id.set(self.group.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE_JOIN
         if self.rejoin_reason[0] != 0:
             body.message.reason.set(string(self.rejoin_reason))
-        for i in range(self.config.strategies.size()):
-            self._add_strategy(body, self.config.strategies[i])
+        for i in range(self.group.strategies.size()):
+            self._add_strategy(body, self.group.strategies[i])
         self.application.drop()
         self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
         self.joined_with_partitions = not self.membership.ownership.owned().empty()
-        self.takes_over = self.member_id.empty() and not self.config.group_instance_id.empty()
-        self.membership.membership.joining = True
+        self.takes_over = self.member_id.empty() and not self.group.group_instance_id.empty()
+        self.member.joining = True
         self.joining.on_send()
-        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self.heartbeat_due_ms = now_ms + self.group.heartbeat_interval_ms
         self._send_round(body, node, KIND_JOIN, now_ms)
 
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil:
@@ -232,7 +233,7 @@ cdef class ClassicGroupManager(RequestManager):
         member.topics = self.membership.subscribed
         group_by_topic(self.membership.ownership.owned(), member.owned)
         member.generation = self.generation
-        member.rack = self.config.rack
+        member.rack = self.group.rack
         if find_assignor(name, &kind):
             member.user_data = assignor_user_data(kind, &self.last if self.has_last else NULL, self.last_generation)
         else:
@@ -271,14 +272,14 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[SyncGroupRequest]* body = new BodyOf[SyncGroupRequest]()
-        body.message.group_id = self.config.group_id
+        body.message.group_id = self.group.group_id
         body.message.generation_id = self.generation
         body.message.member_id = self.member_id
         body.message.protocol_type.set(string(b"consumer"))
         body.message.protocol_name.set(self.protocol_name)
         body.message.assignments.swap(self.made)
-        if not self.config.group_instance_id.empty():
-            body.message.group_instance_id.set(self.config.group_instance_id)
+        if not self.group.group_instance_id.empty():
+            body.message.group_instance_id.set(self.group.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE
         self.joining.on_send()
         self._send_round(body, node, KIND_SYNC, now_ms)
@@ -288,25 +289,12 @@ cdef class ClassicGroupManager(RequestManager):
 
         The coordinator answers when all members have sent theirs, at the latest after the rebalance timeout.
         """
-        cdef int64_t wait_ms = self.config.max_poll_interval_ms + JOIN_GRACE_MS
+        cdef Request* request = self.send(body, node, CHANNEL_JOIN, kind, now_ms, INT64_MAX)
+        request.wait_ms = self.group.max_poll_interval_ms + JOIN_GRACE_MS
+        request.deadline_ms = max(request.deadline_ms, now_ms + request.wait_ms)
+        request.cookie = self.round
         self.join_node = node
         self.round_boot_us = self.delegate.clock.boot_us()
-        self._send(body, node, CHANNEL_JOIN, kind, self.round, now_ms, wait_ms,
-                   now_ms + max(<int64_t>self.backoff.request_timeout_ms, wait_ms))
-
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = channel
-        request.created_ms = now_ms
-        request.wait_ms = wait_ms
-        request.deadline_ms = deadline_ms
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = cookie
-        self.delegate.add(request)
 
     # ---- answers
 
@@ -403,22 +391,22 @@ cdef class ClassicGroupManager(RequestManager):
         flight. A lost answer to a JoinGroup between the two generations looks the same; reading records again is
         better.
         """
-        return (not self.config.group_instance_id.empty() and self.generation >= 0
+        return (not self.group.group_instance_id.empty() and self.generation >= 0
                 and message.generation_id > self.generation + 1 and self.joined_with_partitions)
 
     cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil:
         self.member_id = member_id
         self.generation = generation
-        self.membership.membership.joining = False
+        self.member.joining = False
         self.identity += 1
         self.orphans.drop()
         self.heartbeat.on_success()
-        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self.heartbeat_due_ms = now_ms + self.group.heartbeat_interval_ms
 
     cdef void _on_joined(self, JoinGroupResponse& message, int64_t now_ms) noexcept nogil:
         cdef Status status
         self.background.log.write(7, DBG_CGRP, b"JOINED", b"group %s: generation %d as %s%s",
-                                  self.config.group_id.c_str(), self.generation, self.member_id.c_str(),
+                                  self.group.group_id.c_str(), self.generation, self.member_id.c_str(),
                                   b", leader" if message.leader == self.member_id else b"")
         if message.leader == self.member_id:
             status = self.leader.elect(message)
@@ -436,7 +424,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _on_join_error(self, JoinGroupResponse& message, int32_t node_id, int64_t now_ms) noexcept nogil:
         cdef int32_t code = message.error_code
         self.background.log.write(6, DBG_CGRP, b"JOINGROUP", b"group %s: JoinGroup failed: %s (error %d)",
-                                  self.config.group_id.c_str(), classic_error(code), code)
+                                  self.group.group_id.c_str(), classic_error(code), code)
         if code == <int>MEMBER_ID_REQUIRED:
             self.joining.on_success()
             self.member_id = message.member_id
@@ -473,7 +461,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _on_sync_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
         self.background.log.write(6, DBG_CGRP, b"SYNCGROUP", b"group %s: SyncGroup failed: %s (error %d)",
-                                  self.config.group_id.c_str(), classic_error(code), code)
+                                  self.group.group_id.c_str(), classic_error(code), code)
         if code == <int>REBALANCE_IN_PROGRESS:
             self.joining.on_success()
             self.rejoin_reason = b"the group began another rebalance"
@@ -527,9 +515,9 @@ cdef class ClassicGroupManager(RequestManager):
         self.rejoin_reason = b""
         self.phase = PHASE_IN
         self.membership.on_target(target, now_ms)
-        if self.takes_over and (self.leader.skip_assignment if self.leader.leading else self.config.cooperative):
+        if self.takes_over and (self.leader.skip_assignment if self.leader.leading else self.group.cooperative):
             # Not at once: the owner of a partition to revoke may be about to begin the rebalance.
-            self.orphans.begin(now_ms + self.config.heartbeat_interval_ms)
+            self.orphans.begin(now_ms + self.group.heartbeat_interval_ms)
         if self.assignor_failed:
             self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self._want_rejoin(ASSIGNOR_RAISED)
@@ -570,7 +558,7 @@ cdef class ClassicGroupManager(RequestManager):
         """Leave every generation; requests in flight are obsolete."""
         if self.joining.in_flight:
             self._abandon(now_ms)
-        self.membership.membership.joining = False
+        self.member.joining = False
         if forget_id:
             self.member_id.clear()
         if self.phase == PHASE_OUT and self.generation < 0:
@@ -635,23 +623,23 @@ cdef class ClassicGroupManager(RequestManager):
         if now_ms < due:
             return due - now_ms
         self._send_heartbeat(node, now_ms)
-        return self.config.heartbeat_interval_ms
+        return self.group.heartbeat_interval_ms
 
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[HeartbeatRequest]* body = new BodyOf[HeartbeatRequest]()
-        body.message.group_id = self.config.group_id
+        body.message.group_id = self.group.group_id
         body.message.generation_id = self.generation
         body.message.member_id = self.member_id
-        if not self.config.group_instance_id.empty():
-            body.message.group_instance_id.set(self.config.group_instance_id)
+        if not self.group.group_instance_id.empty():
+            body.message.group_instance_id.set(self.group.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE
         self.heartbeat.on_send()
         self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_boot_us = self.delegate.clock.boot_us()
-        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self.heartbeat_due_ms = now_ms + self.group.heartbeat_interval_ms
         # Notice a coordinator that does not answer while there is time to find its successor.
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, self.identity, now_ms, 0, now_ms + min(
-            self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
+        self.send(body, node, CHANNEL_COORDINATOR, KIND_CLASSIC_HEARTBEAT, now_ms,
+                  now_ms + 2 * self.group.session_timeout_ms // 3).cookie = self.identity
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef HeartbeatResponse message
@@ -690,7 +678,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef string detail = string(b"Heartbeat: ")
         detail.append(classic_error(code))
         self.background.log.write(6, DBG_CGRP, b"HEARTBEAT", b"group %s: Heartbeat failed: %s (error %d)",
-                                  self.config.group_id.c_str(), classic_error(code), code)
+                                  self.group.group_id.c_str(), classic_error(code), code)
         if code == <int>UNKNOWN_MEMBER_ID or code == <int>ILLEGAL_GENERATION:
             self._fence(code == <int>UNKNOWN_MEMBER_ID, classic_error(code), now_ms)
         elif code == <int>FENCED_INSTANCE_ID or code == <int>UNSUPPORTED_VERSION:
@@ -705,7 +693,7 @@ cdef class ClassicGroupManager(RequestManager):
             self._heartbeat_failed(now_ms)
 
     cdef void _heard(self, int64_t sent_us) noexcept nogil:
-        if self.membership.membership.joined:
+        if self.member.joined:
             self.shared.session.heard(sent_us)
 
     cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil:
@@ -720,25 +708,25 @@ cdef class ClassicGroupManager(RequestManager):
         its session timeout."""
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
-        cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
-        cdef bint leave_is_needed = (self.config.group_instance_id.empty() and not self.member_id.empty()
+        cdef int64_t deadline = INT64_MAX
+        cdef bint leave_is_needed = (self.group.group_instance_id.empty() and not self.member_id.empty()
                                 and self.coordinator.node >= 0)
         if self.leave_in_flight:
             return
         if not leave_is_needed and self.coordinator.node < 0 and not self.member_id.empty():
             self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the group "
-                                      b"drops this member when its session times out", self.config.group_id.c_str())
+                                      b"drops this member when its session times out", self.group.group_id.c_str())
         if leave_is_needed:
             body = new BodyOf[LeaveGroupRequest]()
-            body.message.group_id = self.config.group_id
+            body.message.group_id = self.group.group_id
             body.message.member_id = self.member_id
             member.member_id = self.member_id
             member.reason.set(string(self._why_leaving()))
             body.message.members.push_back(member)
             if self.membership.leaving != NULL:
-                deadline = min(deadline, self.membership.leaving.deadline_ms)
+                deadline = self.membership.leaving.deadline_ms
             self.leave_in_flight = True
-            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, 0, now_ms, 0, deadline)
+            self.send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_CLASSIC_LEAVE, now_ms, deadline)
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""
@@ -758,6 +746,6 @@ cdef class ClassicGroupManager(RequestManager):
         message.decode(reader, response.version)
         if not reader.ok() or message.error_code != 0:
             self.background.log.write(6, DBG_CGRP, b"LEAVEGROUP", b"group %s: LeaveGroup failed: %s",
-                                      self.config.group_id.c_str(), classic_error(message.error_code))
+                                      self.group.group_id.c_str(), classic_error(message.error_code))
         self.leave_in_flight = False
         self.membership.left(now_ms)

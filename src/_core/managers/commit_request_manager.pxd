@@ -2,14 +2,8 @@
 
 
 cdef class CommitRequestManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef Membership* membership                  # thread: N (MembershipManager writes it)
-    cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackoffConfig* backoff                  # thread: N
-    cdef FetchPositions positions                # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef CommittedRequestManager committed       # thread: N (OffsetFetch)
-    cdef Jitter jitter                           # thread: N
     cdef map[uint64_t, QueuedCommit] queue       # thread: N (by sequence: in the order they were made)
     cdef uint64_t next_sequence                  # thread: N
     cdef SentCommit sent                         # thread: N
@@ -25,8 +19,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef int32_t latest_error                    # thread: N (of the latest answer to an OffsetCommit)
 
     # What the others of the loop share with it and with `committed`.
-    cdef void wire(self, NetworkClientDelegate delegate, GroupConfig* config, Membership* membership,
-                   GroupShared* shared, BackgroundEventQueue* background, BackoffConfig* backoff)
     # Take over one reference each; completed when the coordinator has answered, or at the deadline.
     cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil

@@ -78,10 +78,10 @@ cdef const char* IN_DOUBT = (b"the session of this member ended before the coord
 
 @cython.no_gc
 cdef class CommitRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, CoordinatorRequestManager coordinator not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, CoordinatorRequestManager coordinator not None):
         self.coordinator = coordinator
-        self.committed = CommittedRequestManager(positions, coordinator)
+        self.committed = CommittedRequestManager(context, coordinator)
+        self.merging.wire(self.background.commit_memory)
         self.next_sequence = 1
 
     def __dealloc__(self):
@@ -89,16 +89,6 @@ cdef class CommitRequestManager(RequestManager):
         while it != self.queue.end():
             dereference(it).second.event.release()
             preincrement(it)
-
-    cdef void wire(self, NetworkClientDelegate delegate, GroupConfig* config, Membership* membership,
-                   GroupShared* shared, BackgroundEventQueue* background, BackoffConfig* backoff):
-        self.delegate = self.committed.delegate = delegate
-        self.config = self.committed.config = config
-        self.membership = self.committed.membership = membership
-        self.shared = shared
-        self.background = self.committed.background = background
-        self.merging.wire(background.commit_memory)
-        self.backoff = self.committed.backoff = backoff
 
     # ---- offsets to commit
 
@@ -153,9 +143,9 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil:
         cdef uint64_t sequence = self.next_sequence
-        cdef bint as_member = self.membership.subscribed and (departing or not self.membership.leaving)
-        cdef bint out = as_member and not self.membership.joined
-        cdef bint fatal = not self.membership.fatal.ok()
+        cdef bint as_member = self.member.subscribed and (departing or not self.member.leaving)
+        cdef bint out = as_member and not self.member.joined
+        cdef bint fatal = not self.member.fatal.ok()
         cdef bint refused
         cdef bint plain
         cdef int64_t deadline_ms = event.deadline_ms
@@ -167,10 +157,10 @@ cdef class CommitRequestManager(RequestManager):
                    and self.positions.subscription.refuse_given_up(event.offsets))
         plain = not departing and not out and not fatal and not refused and is_plain(event)
         if not event.sync:
-            deadline_ms = min(deadline_ms, now_ms + self.config.session_timeout_ms)
+            deadline_ms = min(deadline_ms, now_ms + self.group.session_timeout_ms)
         self.next_sequence += 1
         if plain:
-            queued = self.merging.join(self.queue, sequence, event, as_member, self.membership.epoch, deadline_ms)
+            queued = self.merging.join(self.queue, sequence, event, as_member, self.member.epoch, deadline_ms)
             if queued != NULL:
                 queued.coordinator_failures = self.coordinator.failures
                 return
@@ -179,7 +169,7 @@ cdef class CommitRequestManager(RequestManager):
         queued.event = event
         queued.departing = queued.held = departing
         queued.as_member = as_member
-        queued.epoch = self.membership.epoch
+        queued.epoch = self.member.epoch
         queued.coordinator_failures = self.coordinator.failures
         queued.deadline_ms = deadline_ms
         queued.steps.assign(event.offsets.size(), COMMIT_DONE)
@@ -193,7 +183,7 @@ cdef class CommitRequestManager(RequestManager):
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
         if fatal and (queued.left > 0 or not event.automatic):
-            self._finish(sequence, <int>ERR_FATAL, self.membership.fatal.detail.c_str(), now_ms)
+            self._finish(sequence, <int>ERR_FATAL, self.member.fatal.detail.c_str(), now_ms)
         elif queued.left == 0 and refused:
             self._finish(sequence, 0, b"", now_ms)
         elif queued.left == 0:
@@ -284,16 +274,16 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil:
         """auto.commit.interval.ms: ask the application for what it has processed, or commit what it has stored."""
-        if not self.config.auto_commit or self.config.auto_commit_interval_ms <= 0:
+        if not self.group.auto_commit or self.group.auto_commit_interval_ms <= 0:
             return INT64_MAX
         if self.positions.tracked.empty():
             self.automatic_due_ms = 0
             return INT64_MAX
         if self.automatic_due_ms == 0:
-            self.automatic_due_ms = now_ms + self.config.auto_commit_interval_ms
+            self.automatic_due_ms = now_ms + self.group.auto_commit_interval_ms
         if now_ms >= self.automatic_due_ms:
-            self.automatic_due_ms = now_ms + self.config.auto_commit_interval_ms
-            if self.automatic_left == 0 and (self.membership.joined or not self.membership.subscribed):
+            self.automatic_due_ms = now_ms + self.group.auto_commit_interval_ms
+            if self.automatic_left == 0 and (self.member.joined or not self.member.subscribed):
                 self._begin_interval_commit(now_ms)
         return self.automatic_due_ms - now_ms
 
@@ -301,7 +291,7 @@ cdef class CommitRequestManager(RequestManager):
         cdef CommitEvent* event
         cdef PartitionOffset entry
         cdef PartitionState* p
-        if self.config.auto_offset_store:
+        if self.group.auto_offset_store:
             if not self.background.attention.get() & <uint32_t>ATTENTION_COMMIT:
                 self.background.attention.set(<uint32_t>ATTENTION_COMMIT)
                 self.background.wake()
@@ -329,7 +319,6 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[OffsetCommitRequest]* body
-        cdef Request* request
         self._gather(now_ms)
         if self.sent.offsets.empty():
             return
@@ -337,18 +326,11 @@ cdef class CommitRequestManager(RequestManager):
                                   b"broker %d", self.sent.offsets.size(), node)
         body = new BodyOf[OffsetCommitRequest]()
         self._fill(body, now_ms)
-        request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.hold_ms = WRITE_MS
         # As with heartbeats: a coordinator that hangs is noticed while there is time to find the one that takes over.
-        request.deadline_ms = now_ms + min(self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3)
-        request.handler = <void*>self
+        self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms,
+                  now_ms + 2 * self.group.session_timeout_ms // 3).hold_ms = WRITE_MS
         self.in_flight = True
         self.sent_us = self.delegate.clock.now_us()
-        self.delegate.add(request)
 
     cdef void _gather(self, int64_t now_ms) noexcept nogil:
         """Choose what goes out: every partition that a due commit names, with its newest offset in any commit."""
@@ -357,9 +339,9 @@ cdef class CommitRequestManager(RequestManager):
         cdef QueuedCommit* queued
         cdef size_t i
         self.sent = SentCommit()
-        self.sent.as_member = self.membership.subscribed and self.membership.joined
-        self.sent.member_id = self.membership.member_id
-        self.sent.epoch = self.membership.epoch
+        self.sent.as_member = self.member.subscribed and self.member.joined
+        self.sent.member_id = self.member.member_id
+        self.sent.epoch = self.member.epoch
         it = self.queue.begin()
         while it != self.queue.end():
             queued = &dereference(it).second
@@ -393,10 +375,10 @@ cdef class CommitRequestManager(RequestManager):
     cdef bint _refuse(self, QueuedCommit* queued, size_t i, int64_t now_ms) noexcept nogil:
         """Whether this offset must not be sent (any more); it has its error then."""
         cdef PartitionOffset* offset = &queued.event.offsets[i]
-        if queued.as_member and not (self.membership.subscribed and self.membership.joined):
+        if queued.as_member and not (self.member.subscribed and self.member.joined):
             self._done(queued, i, <int>UNKNOWN_MEMBER_ID)
-        elif queued.as_member and queued.epoch != self.membership.epoch and not self._is_ours(queued, i):
-            self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
+        elif queued.as_member and queued.epoch != self.member.epoch and not self._is_ours(queued, i):
+            self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.group.consumer_protocol else <int>ILLEGAL_GENERATION)
         elif queued.request.attempts > 0 and not self._may_retry(queued, i):
             self._done(queued, i, offset.error)
         elif queued.deadlines[i] <= now_ms and queued.deadlines[i] < queued.deadline_ms:
@@ -412,7 +394,7 @@ cdef class CommitRequestManager(RequestManager):
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         cdef PartitionState* p
         cdef bint owned
-        if queued.held and queued.ours[i] or self.membership.owns(offset.topic, offset.partition):
+        if queued.held and queued.ours[i] or self.member.owns(offset.topic, offset.partition):
             return True
         # Given by an on_assign that has not been acknowledged yet.
         p = self.positions.subscription.find(offset.topic, offset.partition)
@@ -460,12 +442,12 @@ cdef class CommitRequestManager(RequestManager):
         cdef TopicEntry* known
         cdef SentOffset* offset
         cdef size_t i
-        body.message.group_id = self.config.group_id
+        body.message.group_id = self.group.group_id
         if self.sent.as_member:
             body.message.member_id = self.sent.member_id
             body.message.generation_id_or_member_epoch = self.sent.epoch
-            if not self.config.group_instance_id.empty():
-                body.message.group_instance_id.set(self.config.group_instance_id)
+            if not self.group.group_instance_id.empty():
+                body.message.group_instance_id.set(self.group.group_instance_id)
         if now_ms < self.names_until_ms:
             body.highest = BY_NAME_VERSION
         for i in range(self.sent.offsets.size()):
@@ -558,8 +540,8 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef bint _is_present_member(self) noexcept nogil:
         """Whether the request in flight was sent under the present membership."""
-        return (self.sent.as_member and self.membership.joined and self.sent.epoch == self.membership.epoch
-                and self.sent.member_id == self.membership.member_id)
+        return (self.sent.as_member and self.member.joined and self.sent.epoch == self.member.epoch
+                and self.sent.member_id == self.member.member_id)
 
     cdef bint _is_joining(self) noexcept nogil:
         """The coordinator may be a generation further: a JoinGroup is on its way, or was answered meanwhile.
@@ -567,7 +549,7 @@ cdef class CommitRequestManager(RequestManager):
         JoinGroup has a separate connection, and may overtake a commit
         (test_a_commit_that_a_join_overtook_is_sent_again_in_the_new_generation).
         """
-        return self.membership.joining or self.sent.as_member and self.sent.epoch != self.membership.epoch
+        return self.member.joining or self.sent.as_member and self.sent.epoch != self.member.epoch
 
     cdef void _answer_commit(self, SentOffset* sent, size_t number, int32_t code) noexcept nogil:
         """The result of sent.places[number]."""

@@ -9,16 +9,10 @@ cdef struct CommittedAnswer:
 
 
 cdef class CommittedRequestManager(RequestManager):
-    cdef GroupConfig* config                          # thread: N (written before it starts)
-    cdef Membership* membership                       # thread: N (MembershipManager writes it)
-    cdef BackoffConfig* backoff                       # thread: N
-    cdef FetchPositions positions                     # thread: N
     cdef CoordinatorRequestManager coordinator        # thread: N
-    cdef Jitter jitter                                # thread: N
     cdef map[uint64_t, QueuedQuestion] questions      # thread: N (by number: in the order of the calls)
     cdef uint64_t next_question                       # thread: N
     cdef unordered_map[uint64_t, SentFetch] sent      # thread: N (by cookie)
-    cdef uint64_t next_cookie                         # thread: N
     cdef uint64_t failures_seen                       # thread: N (of the coordinator)
     cdef int64_t names_until_ms  # thread: N (the broker did not know a topic id: use names until then)
     cdef vector[PartitionState*] due                  # thread: N (scratch of poll)

@@ -30,11 +30,9 @@ cdef bint is_retriable_committed(int32_t code) noexcept nogil:
 
 @cython.no_gc
 cdef class CommittedRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, CoordinatorRequestManager coordinator not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, CoordinatorRequestManager coordinator not None):
         self.coordinator = coordinator
         self.next_question = 1
-        self.next_cookie = 1
 
     def __dealloc__(self):
         it = self.questions.begin()
@@ -97,7 +95,7 @@ cdef class CommittedRequestManager(RequestManager):
                 continue
             self.positions.uncommitted[kept] = p
             kept += 1
-            if p.request.in_flight or (self.membership.subscribed and not self.membership.joined):
+            if p.request.in_flight or (self.member.subscribed and not self.member.joined):
                 # Without a membership, this member will lose the partition.
                 continue
             if now_ms < p.request.not_before_ms:
@@ -141,18 +139,8 @@ cdef class CommittedRequestManager(RequestManager):
 
     cdef void _send(self, SentFetch& sent, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[OffsetFetchRequest]* body = new BodyOf[OffsetFetchRequest]()
-        cdef Request* request = new Request()
         self._fill(body, sent, now_ms)
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
-        request.cookie = self.next_cookie
-        self.sent[self.next_cookie] = sent
-        self.next_cookie += 1
-        self.delegate.add(request)
+        self.sent[self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms, INT64_MAX).cookie] = sent
 
     cdef void _fill(self, BodyOf[OffsetFetchRequest]* body, SentFetch& sent, int64_t now_ms) noexcept nogil:
         """Fill both forms: versions up to 7 ask for one group, later ones for a list."""
@@ -164,15 +152,15 @@ cdef class CommittedRequestManager(RequestManager):
         cdef string name
         cdef int32_t partition
         cdef size_t i, place
-        body.message.group_id = self.config.group_id
+        body.message.group_id = self.group.group_id
         body.message.require_stable = self.positions.config.read_committed
         body.message.topics.set_present()
-        group.group_id = self.config.group_id
+        group.group_id = self.group.group_id
         group.topics.set_present()
-        if self.config.consumer_protocol and self.membership.subscribed and self.membership.joined:
+        if self.group.consumer_protocol and self.member.subscribed and self.member.joined:
             sent.as_member = True
-            group.member_id.set(self.membership.member_id)
-            group.member_epoch = self.membership.epoch
+            group.member_id.set(self.member.member_id)
+            group.member_epoch = self.member.epoch
         if now_ms < self.names_until_ms:
             body.highest = BY_NAME_VERSION
         for i in range(sent.asked.size()):
@@ -226,7 +214,7 @@ cdef class CommittedRequestManager(RequestManager):
             self._end(request.cookie, Status(message.error_code), response.node_id, now_ms)
             return
         for i in range(message.groups.size()):
-            if message.groups[i].group_id == self.config.group_id:
+            if message.groups[i].group_id == self.group.group_id:
                 if message.groups[i].error_code == 0:
                     self._read_group(dereference(it).second, message.groups[i], response.version > BY_NAME_VERSION,
                                      response.node_id, now_ms)

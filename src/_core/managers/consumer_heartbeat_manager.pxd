@@ -2,15 +2,9 @@
 
 
 cdef class ConsumerHeartbeatManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef Membership* membership                  # thread: N (MembershipManager writes it)
-    cdef GroupShared* shared                     # thread: N (atomics)
-    cdef BackoffConfig* backoff                  # thread: N
-    cdef Jitter jitter                           # thread: N
-    cdef FetchPositions positions                # thread: N (the cluster cache)
     cdef MetadataRequestManager metadata         # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
-    cdef MembershipManager member                # thread: N
+    cdef MembershipManager membership            # thread: N
 
     cdef string member_id                        # thread: N (made by this consumer, for its lifetime)
     cdef RequestState state                      # thread: N (of all heartbeats except the leave)
@@ -46,7 +40,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef bint target_shown                       # thread: N (MembershipManager has a part of it)
     cdef size_t resolved  # thread: N (number of topics with a name at the last update of MembershipManager)
     cdef bint lookup_answered  # thread: N (the names of unknown ids were requested, and the answer came)
-    cdef uint64_t lookup_cookie                  # thread: N
+    cdef uint64_t lookup_cookie                  # thread: N (0: an answer in flight is of an older target)
     cdef RequestState lookup                     # thread: N
     cdef BackoffConfig lookup_backoff            # thread: N
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
@@ -68,8 +62,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _names(self, vector[string]& names) noexcept nogil
     cdef void _pattern(self, string& pattern) noexcept nogil
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef int64_t _leave(self, int64_t now_ms) noexcept nogil
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil

@@ -65,34 +65,34 @@ cdef bint is_active(MemberState state) noexcept nogil:
 
 @cython.no_gc
 cdef class ConsumerHeartbeatManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
-                  CoordinatorRequestManager coordinator not None, MembershipManager member not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None,
+                  CoordinatorRequestManager coordinator not None, MembershipManager membership not None):
         self.metadata = metadata
         self.coordinator = coordinator
-        self.member = member
+        self.membership = membership
         self.interval_ms = DEFAULT_INTERVAL_MS
         self.sent_node = -1
         self.member_id = make_member_id()
         if self.member_id.empty():
             raise OSError("cannot get random bytes from the system for a member id")
+        self.shared.publish(self.member_id, -1)  # created here (KIP-1082), and known before the member joins
 
     # ---- every turn
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait
-        if self.member.may_leave():
+        if self.membership.may_leave():
             return self._leave(now_ms)
-        if self.member.state == MEMBER_LEAVING and self.in_group and not self.joining:
+        if self.membership.state == MEMBER_LEAVING and self.in_group and not self.joining:
             return self._heartbeat_until_left(now_ms)
-        if not is_active(self.member.state):
-            if self.member.state != MEMBER_LEAVING:
+        if not is_active(self.membership.state):
+            if self.membership.state != MEMBER_LEAVING:
                 self._end_session()
             return INT64_MAX
         if not self.in_group:
             self._begin_session(now_ms)
-        if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():
-            self.member.after_revocation(False, now_ms)
+        if self.membership.state == MEMBER_PARTITION_REVOKED and self.membership.revocation_committed():
+            self.membership.after_revocation(False, now_ms)
             self.report_owned = True
         if self.shared.rebalances.count.load() != self.reconciled_seen:
             self.reconciled_seen = self.shared.rebalances.count.load()
@@ -109,7 +109,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.report_owned = False
         self.refusal_reported = False
-        self.member.ownership.begin_session()
+        self.membership.ownership.begin_session()
         self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
@@ -146,10 +146,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.failures_seen = self.coordinator.failures
         if node != self.sent_node:
             self.full = True
-        if self.joining and not self.member.subscribed_known:
+        if self.joining and not self.membership.subscribed_known:
             # The client matches the patterns itself, and metadata has not arrived yet.
             return INT64_MAX
-        if self.member.commits.take_fence() != 0:
+        if self.membership.commits.take_fence() != 0:
             # A commit was refused: ask immediately whether this consumer is still a member, and for its epoch.
             self.next_ms = now_ms
         if not self._has_news() and now_ms < self.next_ms:
@@ -166,7 +166,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef int32_t node
         if self.state.in_flight:
             return INT64_MAX
-        if self.member.commits.take_fence() != 0:
+        if self.membership.commits.take_fence() != 0:
             self.next_ms = now_ms
         node = self.coordinator.coordinator()
         if node < 0:
@@ -181,25 +181,25 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if message.error_code == 0:
             self.state.on_success()
             self._heard()
-            if message.member_epoch != self.membership.epoch:
-                self.member.on_joined(self.member_id, message.member_epoch, now_ms)
+            if message.member_epoch != self.member.epoch:
+                self.membership.on_joined(self.member_id, message.member_epoch, now_ms)
             return
         self._retry(now_ms)
         if message.error_code == <int>NOT_COORDINATOR or message.error_code == <int>COORDINATOR_NOT_AVAILABLE:
             self.coordinator.mark_unknown(request.node_id, b"the broker refused a heartbeat", now_ms)
         elif message.error_code == <int>FENCED_MEMBER_EPOCH or message.error_code == <int>UNKNOWN_MEMBER_ID:
-            self.member.commits.on_lost(now_ms)
+            self.membership.commits.on_lost(now_ms)
 
     cdef bint _has_news(self) noexcept nogil:
         """Whether the coordinator must learn a change before the interval ends."""
         cdef vector[string] names
         if self.full or self.joining:
             return True
-        if self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+        if self.report_owned and self.membership.state != MEMBER_PARTITION_REVOKED:
             return True
-        if not self.member.subscribed_known:
+        if not self.membership.subscribed_known:
             return False
-        if self.member.subscription_version != self.sent_version:
+        if self.membership.subscription_version != self.sent_version:
             return True
         if self.metadata.updates == self.names_seen:
             return False
@@ -209,8 +209,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
-        cdef bint leaving = self.member.state == MEMBER_LEAVING
-        body.message.member_epoch = 0 if self.joining else self.membership.epoch
+        cdef Request* request
+        cdef bint leaving = self.membership.state == MEMBER_LEAVING
+        body.message.member_epoch = 0 if self.joining else self.member.epoch
         if body.message.member_epoch == 0:
             self.joins += 1
             self.full = True  # a coordinator may answer a join with epoch 0; the next heartbeat is then a join again
@@ -220,14 +221,14 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         elif self._add_subscription(body.message):
             body.lowest = 1
         if self.full:
-            body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
-            if not self.config.rack.empty():
-                body.message.rack_id.set(self.config.rack)
-            if not self.config.remote_assignor.empty():
-                body.message.server_assignor.set(self.config.remote_assignor)
-        if self.full or self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+            body.message.rebalance_timeout_ms = self.group.max_poll_interval_ms
+            if not self.group.rack.empty():
+                body.message.rack_id.set(self.group.rack)
+            if not self.group.remote_assignor.empty():
+                body.message.server_assignor.set(self.group.remote_assignor)
+        if self.full or self.report_owned and self.membership.state != MEMBER_PARTITION_REVOKED:
             self._add_owned(body.message)
-            self.report_owned = self.member.state == MEMBER_PARTITION_REVOKED
+            self.report_owned = self.membership.state == MEMBER_PARTITION_REVOKED
         self.full = False
         self.join_sent = True
         self.sent_node = node
@@ -237,14 +238,16 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_boot_us = self.delegate.clock.boot_us()
         # Notice a coordinator that does not answer while there is time to find its successor
         # (test_a_coordinator_that_hangs_is_noticed_before_the_session_ends).
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
+        request = self.send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, now_ms, now_ms + max(
             <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
+        request.cookie = self.session
+        request.hold_ms = WRITE_MS
 
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        message.group_id = self.config.group_id
+        message.group_id = self.group.group_id
         message.member_id = self.member_id
-        if not self.config.group_instance_id.empty():
-            message.instance_id.set(self.config.group_instance_id)
+        if not self.group.group_instance_id.empty():
+            message.instance_id.set(self.group.group_instance_id)
 
     cdef bint _add_subscription(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         """Add the changed fields, or all. Return whether only v1 can express them."""
@@ -253,7 +256,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._names(names)
         self._pattern(pattern)
         self.names_seen = self.metadata.updates
-        self.sent_version = self.member.subscription_version
+        self.sent_version = self.membership.subscription_version
         if not self.full and equal(names, self.sent_names) and equal(pattern, self.sent_pattern):
             return False
         # Always send both, as librdkafka does (its mock cluster requires it); "" removes a pattern.
@@ -270,21 +273,21 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         """
         cdef TopicEntry* entry
         cdef size_t i
-        for i in range(self.member.subscribed.size()):
-            entry = self.positions.cluster.topic(self.member.subscribed[i])
+        for i in range(self.membership.subscribed.size()):
+            entry = self.positions.cluster.topic(self.membership.subscribed[i])
             if entry == NULL or entry.error != <int>TOPIC_AUTHORIZATION_FAILED:
-                names.push_back(self.member.subscribed[i])
+                names.push_back(self.membership.subscribed[i])
 
     cdef void _pattern(self, string& pattern) noexcept nogil:
         """Join all patterns to one expression; a single pattern stays unchanged."""
         cdef size_t i
-        if self.member.matches_here:
+        if self.membership.matches_here:
             return
-        if self.member.patterns.size() == 1:
-            pattern.append(self.member.patterns[0])
+        if self.membership.patterns.size() == 1:
+            pattern.append(self.membership.patterns[0])
             return
-        for i in range(self.member.patterns.size()):
-            pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
+        for i in range(self.membership.patterns.size()):
+            pattern.append(b"(" if i == 0 else b"|(").append(self.membership.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         """Add the partitions that the application owns or may own.
@@ -298,7 +301,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef size_t i
         message.topic_partitions.set_present()
         if not self.joining:
-            claimed = self.member.ownership.claimed()
+            claimed = self.membership.ownership.claimed()
         for i in range(claimed.size()):
             it = self.ids.find(claimed[i].topic)
             if it == self.ids.end():
@@ -308,21 +311,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 message.topic_partitions.value.push_back(topic)
             message.topic_partitions.value.back().partitions.push_back(claimed[i].partition)
             reported.push_back(claimed[i])
-        self.member.ownership.report(reported)
-
-    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
-                    int64_t now_ms, int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = node
-        request.channel = channel
-        request.created_ms = now_ms
-        request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
-        request.hold_ms = WRITE_MS if channel == CHANNEL_COORDINATOR else 0
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = cookie
-        self.delegate.add(request)
+        self.membership.ownership.report(reported)
 
     # ---- leaving
 
@@ -342,11 +331,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 return self.leave_until_ms - now_ms
             self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the "
                                       b"group drops this member when its session times out",
-                                      self.config.group_id.c_str())
+                                      self.group.group_id.c_str())
             self._left(now_ms)
             return 0
         self._send_leave(node, now_ms)
-        if self.member.state != MEMBER_LEAVING:
+        if self.membership.state != MEMBER_LEAVING:
             # No call waits for the answer, and a join may follow it on the same connection.
             self._left(now_ms)
             return 0
@@ -354,8 +343,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef int64_t deadline = INT64_MAX
-        if self.member.leaving != NULL:
-            deadline = self.member.leaving.deadline_ms
+        if self.membership.leaving != NULL:
+            deadline = self.membership.leaving.deadline_ms
         self.session += 1
         self.leave_sent = True
         self.leave_cookie = self.session
@@ -364,15 +353,18 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil:
         """Send the heartbeat that ends the membership: for good, or for a static member until its next join."""
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        cdef Request* request
         self.joins_at_end = self.joins
         self._identify(body.message)
-        body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
+        body.message.member_epoch = (<int>LEAVE_EPOCH if self.group.group_instance_id.empty()
                                      else <int>STATIC_LEAVE_EPOCH)
-        self._send(body, node, CHANNEL_COORDINATOR, kind, self.session, now_ms, deadline_ms)
+        request = self.send(body, node, CHANNEL_COORDINATOR, kind, now_ms, deadline_ms)
+        request.cookie = self.session
+        request.hold_ms = WRITE_MS
 
     cdef void _left(self, int64_t now_ms) noexcept nogil:
         self._end_session()
-        self.member.left(now_ms)
+        self.membership.left(now_ms)
 
     cdef void _on_leave_ended(self, Request* request, const char* how, bint failed, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"LEAVEGROUP", b"leave: %s", how)
@@ -380,9 +372,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return
         self._end_session()
         if failed:
-            self.member.leave_failed(now_ms)
+            self.membership.leave_failed(now_ms)
         else:
-            self.member.left(now_ms)
+            self.membership.left(now_ms)
 
     # ---- answers
 
@@ -412,7 +404,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.state.on_success()
             self.full = True
             self.sent_pattern.clear()
-            self.member.match_here(now_ms)
+            self.membership.match_here(now_ms)
             return
         self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), True, now_ms)
 
@@ -433,9 +425,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return
         if request.cookie != self.session:
             return
-        if self.member.state == MEMBER_LEAVING and not self.joining:
+        if self.membership.state == MEMBER_LEAVING and not self.joining:
             self._on_answer_while_leaving(request, message, now_ms)
-        if not is_active(self.member.state):
+        if not is_active(self.membership.state):
             return
         self.shared.heartbeats.add(self.delegate.clock.now_us() - self.sent_us)
         if request.kind == KIND_RELEASE:
@@ -456,19 +448,19 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.interval_ms = interval_ms
         if not message.member_id.is_null and not message.member_id.value.empty():
             self.member_id = message.member_id.value
-        if self.joining or message.member_epoch != self.membership.epoch:
+        if self.joining or message.member_epoch != self.member.epoch:
             self.background.log.write(7, DBG_CGRP, b"HEARTBEAT", b"member %s has epoch %d", self.member_id.c_str(),
                                       message.member_epoch)
-            self.member.on_joined(self.member_id, message.member_epoch, now_ms)
+            self.membership.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
         self._heard()
-        self.member.ownership.answered()
+        self.membership.ownership.answered()
         if not message.assignment.is_null:
             self._take_target(message, now_ms)
-        self.member.reconcile(now_ms)
+        self.membership.reconcile(now_ms)
 
     cdef void _heard(self) noexcept nogil:
-        if self.membership.joined:
+        if self.member.joined:
             self.shared.session.heard(self.sent_boot_us)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
@@ -528,12 +520,12 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil:
         cdef string detail = string(b"group ")
-        detail.append(self.config.group_id).append(b": ")
+        detail.append(self.group.group_id).append(b": ")
         if code == <int>UNSUPPORTED_VERSION:
             detail.append(b"the cluster does not support group.protocol=consumer (KIP-848): set group.protocol="
                           b"classic, or upgrade the brokers to 4.0 and enable group.version=1")
         elif code == <int>UNRELEASED_INSTANCE_ID:
-            detail.append(b"group.instance.id ").append(self.config.group_instance_id)
+            detail.append(b"group.instance.id ").append(self.group.group_instance_id)
             detail.append(b" is in use: give each member its own value")
         elif said.empty():
             detail.append(b"ConsumerGroupHeartbeat failed with error ").append(to_string(code))
@@ -551,7 +543,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if join_refused:
             self.state.attempts = attempts
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
-        self.member.fence(why.c_str(), now_ms)
+        self.membership.fence(why.c_str(), now_ms)
 
     cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil:
         """Leave out the subscribed topics that this client may not see.
@@ -562,11 +554,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.metadata.want_update()
         if not self.refusal_reported:
             self.refusal_reported = True
-            self.member.report(status, string())
+            self.membership.report(status, string())
 
     cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
         self._end_session()
-        self.member.fail(status, fatal, now_ms)
+        self.membership.fail(status, fatal, now_ms)
 
     # ---- the target
 
@@ -580,14 +572,14 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.target_known and equal(target, self.assigned):
             # The answer to a full heartbeat repeats the assignment.
             return
-        self.member.ownership.drop_target()
+        self.membership.ownership.drop_target()
         self.assigned.swap(target)
         self.target_known = True
         self.target_open = True
         self.target_shown = False
         self.resolved = 0
         self.lookup_answered = False
-        self.lookup_cookie += 1
+        self.lookup_cookie = 0
         self.lookup.on_success()
         self.lookup_backoff.retry_backoff_ms = self.backoff.retry_backoff_ms
         self.lookup_backoff.retry_backoff_max_ms = LOOKUP_BACKOFF_MAX_MS
@@ -598,7 +590,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _forget_names(self) noexcept nogil:
         """Keep the names of assigned topics and of topics that this member still owns."""
         cdef unordered_map[Uuid, string] kept
-        self._keep_names(self.member.ownership.claimed(), kept)
+        self._keep_names(self.membership.ownership.claimed(), kept)
         it = self.assigned.begin()
         while it != self.assigned.end():
             if self.names.count(dereference(it).first) != 0:
@@ -678,7 +670,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.resolved = topics
         self.target_shown = True
         sort_unique(target)
-        self.member.on_target(target, now_ms)
+        self.membership.on_target(target, now_ms)
 
     cdef bint _has_name(self, const Uuid& id) noexcept nogil:
         cdef const string* name = self.positions.cluster.name_of(id)
@@ -702,7 +694,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         body.message.allow_auto_topic_creation = False
         body.lowest = LOOKUP_LOWEST_VERSION
         self.lookup.on_send()
-        self._send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LOOKUP, self.lookup_cookie, now_ms, INT64_MAX)
+        self.lookup_cookie = self.send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LOOKUP, now_ms, INT64_MAX).cookie
 
     cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef MetadataResponse message

@@ -2,10 +2,6 @@
 
 
 cdef class CoordinatorRequestManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef ClusterCache* cluster                   # thread: N (FetchPositions.cluster; an unknown node is added)
-    cdef BackoffConfig* backoff                  # thread: N
-    cdef Jitter jitter                           # thread: N
     cdef RequestState state                      # thread: N
     cdef int32_t node                            # thread: N (-1: not known)
     cdef bint wanted                             # thread: N (a manager needs the coordinator: send FindCoordinator)

@@ -18,7 +18,7 @@ cdef bint is_retriable_lookup(int32_t code) noexcept nogil:
 
 @cython.no_gc
 cdef class CoordinatorRequestManager(RequestManager):
-    def __cinit__(self):
+    def __cinit__(self, ManagerContext context):
         self.node = -1
 
     cdef int32_t coordinator(self) noexcept nogil:
@@ -30,13 +30,13 @@ cdef class CoordinatorRequestManager(RequestManager):
         if self.node < 0 or node_id != self.node:
             return
         self.background.log.write(6, 0, b"COORDINATOR", b"group %s: coordinator %d was dropped: %s",
-                                  self.config.group_id.c_str(), node_id, why)
+                                  self.group.group_id.c_str(), node_id, why)
         self.node = -1
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         if self.node >= 0 or not self.wanted or self.state.in_flight:
             return INT64_MAX
-        if self.cluster.brokers.empty():
+        if self.positions.cluster.brokers.empty():
             # Metadata comes first: the coordinator's address must not be the only broker in the list.
             return INT64_MAX
         if now_ms < self.state.not_before_ms:
@@ -46,19 +46,12 @@ cdef class CoordinatorRequestManager(RequestManager):
 
     cdef void _send(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[FindCoordinatorRequest]* body = new BodyOf[FindCoordinatorRequest]()
-        cdef Request* request = new Request()
         # Fill both forms: versions 0 to 3 carry the key, later ones a list of keys.
-        body.message.key = self.config.group_id
+        body.message.key = self.group.group_id
         body.message.key_type = 0
-        body.message.coordinator_keys.push_back(self.config.group_id)
-        request.body = body
-        request.node_id = ANY_NODE
-        request.channel = CHANNEL_CONTROL
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
+        body.message.coordinator_keys.push_back(self.group.group_id)
         self.state.on_send()
-        self.delegate.add(request)
+        self.send(body, ANY_NODE, CHANNEL_CONTROL, 0, now_ms, INT64_MAX)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"FindCoordinator failed: %s", status.detail.c_str())
@@ -87,7 +80,7 @@ cdef class CoordinatorRequestManager(RequestManager):
             self._take(found, now_ms)
             return
         for i in range(message.coordinators.size()):
-            if message.coordinators[i].key == self.config.group_id:
+            if message.coordinators[i].key == self.group.group_id:
                 self._take(message.coordinators[i], now_ms)
                 return
         self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
@@ -98,28 +91,28 @@ cdef class CoordinatorRequestManager(RequestManager):
         if found.error_code != 0 or found.node_id < 0:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s: no coordinator: error %d",
-                                      self.config.group_id.c_str(), <int>found.error_code)
+                                      self.group.group_id.c_str(), <int>found.error_code)
             if found.error_code != 0 and not is_retriable_lookup(found.error_code):
                 if not found.error_message.is_null:
                     said = found.error_message.value
-                self._fail(Status(found.error_code, coordinator_reason(found.error_code, self.config.group_id, said)))
+                self._fail(Status(found.error_code, coordinator_reason(found.error_code, self.group.group_id, said)))
             return
-        if not self.cluster.has_broker(found.node_id):
+        if not self.positions.cluster.has_broker(found.node_id):
             # The broker list of the metadata is older than this broker.
             address.id = found.node_id
             address.host = found.host
             address.port = found.port
-            if not self.cluster.put_broker(address):
+            if not self.positions.cluster.put_broker(address):
                 self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
                 return
-            self.delegate.network.set_nodes(self.cluster.brokers, now_ms)
+            self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
         self.state.on_success()
         self.fatal = Status()
         self.reported = False
         self.wanted = False
         self.node = found.node_id
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s is coordinated by broker %d",
-                                  self.config.group_id.c_str(), found.node_id)
+                                  self.group.group_id.c_str(), found.node_id)
 
     cdef void _fail(self, const Status& status) noexcept nogil:
         """Fail waiting requests with a final error.

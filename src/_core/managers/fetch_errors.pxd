@@ -11,19 +11,12 @@ cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
         int64_t due_ms
 
 
-cdef class FetchErrors:
-    cdef FetchPositions positions               # thread: N
+cdef class FetchErrors(RequestManager):
     cdef MetadataRequestManager metadata        # thread: N
-    cdef NetworkClientDelegate delegate         # thread: N
-    cdef BackgroundEventQueue* background       # thread: N
-    cdef FetchCounters* counters                # thread: N (atomics)
-    cdef BackoffConfig* backoff                 # thread: N
-    cdef Jitter jitter                          # thread: N
     cdef vector[TimedPartition] stopped         # thread: N (a reference each): when to log them again
     cdef vector[TimedPartition] elsewhere       # thread: N (a reference each): when to go back to the leader
 
     # Returns the time until the next call, in ms.
-    cdef int64_t poll(self, int64_t now_ms) noexcept nogil
     cdef void on_partition_error(self, int32_t node_id, FetchResponse& message, PartitionState* p,
                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
     cdef void on_bad_batch(self, const BatchFailure& failure, int64_t now_ms) noexcept nogil

@@ -30,9 +30,8 @@ cdef enum:
 
 
 @cython.no_gc
-cdef class FetchErrors:
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
-        self.positions = positions
+cdef class FetchErrors(RequestManager):
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None):
         self.metadata = metadata
 
     def __dealloc__(self):

@@ -2,14 +2,8 @@
 
 
 cdef class FetchSender(RequestManager):
-    cdef FetchPositions positions                        # thread: N
     cdef MetadataRequestManager metadata                 # thread: N
     cdef FetchErrors errors                              # thread: N
-    cdef FetchConfig* config                             # thread: N
-    cdef FetchCounters* counters                         # thread: N (atomics)
-    cdef BlockPool* pool                                 # thread: N (shared inside)
-    cdef BackoffConfig* backoff                          # thread: N
-    cdef Jitter jitter                                   # thread: N
     cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
     cdef deque[int32_t] waiting                          # thread: N: nodes that wait for room, the longest wait first
     cdef int64_t active_sessions                         # thread: N: sessions with partitions
@@ -36,8 +30,6 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _room(self, FetchSession* session) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
     cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil
-    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
-                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil
     cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil
     cdef void _ended(self, FetchSession* session) noexcept nogil

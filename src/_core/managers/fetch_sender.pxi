@@ -39,11 +39,9 @@ cdef enum:
 
 @cython.no_gc
 cdef class FetchSender(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
-                  FetchErrors errors not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None):
         self.metadata = metadata
-        self.errors = errors
+        self.errors = FetchErrors(context, metadata)
 
     def __dealloc__(self):
         cdef PartitionState* p
@@ -305,6 +303,7 @@ cdef class FetchSender(RequestManager):
 
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil:
         cdef BodyOf[FetchRequest]* body
+        cdef Request* request
         cdef bint ids = self._can_use_ids(session, now_ms)
         if ids != session.uses_topic_ids:
             # A broker refuses a session that changes between names and ids.
@@ -345,8 +344,10 @@ cdef class FetchSender(RequestManager):
         self.counters.fetches.fetch_add(1)
         session.sent_ms = now_ms
         session.urgent_ms = 0
-        self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms, body.message.max_wait_ms,
-                   now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
+        request = self.send(body, session.node_id, CHANNEL_FETCH, KIND_FETCH, now_ms, INT64_MAX)
+        request.wait_ms = body.message.max_wait_ms
+        request.deadline_ms += request.wait_ms
+        request.expected_bytes = <size_t>room
 
     cdef bint _await_ends(self) noexcept nogil:
         """Whether the application must learn that one of the wanted partitions is at its end."""
@@ -365,21 +366,6 @@ cdef class FetchSender(RequestManager):
         if now_ms - session.answered_ms.load() >= WHOLE_SESSION_MS:
             return 0
         return session.turns.window(self.config.window_from)
-
-    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
-                    int64_t now_ms, int64_t wait_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = session.node_id
-        request.channel = channel
-        request.created_ms = now_ms
-        request.deadline_ms = deadline_ms
-        request.wait_ms = wait_ms
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = <uint64_t>session.node_id
-        request.expected_bytes = expected_bytes
-        self.delegate.add(request)
 
     cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int32_t version = self.delegate.network.usable_version(
@@ -425,7 +411,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = FINAL_EPOCH
             session.session_id = 0
             self.closes_in_flight += 1
-            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, 0, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self.send(body, session.node_id, channel, KIND_CLOSE_SESSION, now_ms, now_ms + CLOSE_TIMEOUT_MS)
 
     # ---- answers
 
@@ -435,7 +421,7 @@ cdef class FetchSender(RequestManager):
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
             return
-        session = self.sessions[<int32_t>request.cookie]
+        session = self.sessions[request.node_id]
         self._ended(session)
         if session.interrupted:
             session.interrupted = False
@@ -472,7 +458,7 @@ cdef class FetchSender(RequestManager):
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
             return
-        session = self.sessions[<int32_t>request.cookie]
+        session = self.sessions[request.node_id]
         asked_bytes = session.reserved_bytes
         self._ended(session)
         session.interrupted = False

@@ -91,7 +91,7 @@ cdef class GroupLeader:
         self.skip_assignment = message.skip_assignment
         self.assignor_name = message.protocol_name.value
         self.by_application = not find_assignor(self.assignor_name, &self.assignor)
-        if not offers(self.membership.config.strategies, self.assignor_name):
+        if not offers(self.membership.group.strategies, self.assignor_name):
             status.code = <int>INCONSISTENT_GROUP_PROTOCOL
             status.detail.assign(b"the coordinator chose an assignor that this member did not offer: ")
             status.detail.append(self.assignor_name)
@@ -232,7 +232,7 @@ cdef class GroupLeader:
 
         As in the Java client, racks matter only if this client has one.
         """
-        if self.membership.config.rack.empty() or not self.membership.metadata.racks:
+        if self.membership.group.rack.empty() or not self.membership.metadata.racks:
             return 0
         return hash_of_racks(self.positions.cluster, topic)
 

@@ -2,16 +2,11 @@
 
 
 cdef class GroupSessionTimeout(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef BackoffConfig* backoff                  # thread: N
-    cdef Membership* membership                  # thread: N
-    cdef GroupShared* shared                     # thread: N (the session's timeout)
     cdef CoordinatorRequestManager coordinator   # thread: N
-    cdef Jitter jitter                           # thread: N
     cdef RequestState asking                     # thread: N
     cdef int64_t due_ms                          # thread: N (of the next question; 0 without a membership)
 
     # private
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
-    cdef void _take(self, DescribeConfigsResponse_DescribeConfigsResult& group, int64_t now_ms) noexcept nogil
+    cdef void _take(self, DescribeConfigsResponse_DescribeConfigsResult& found, int64_t now_ms) noexcept nogil
     cdef void _later(self, const char* why, int64_t now_ms) noexcept nogil

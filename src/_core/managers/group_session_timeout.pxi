@@ -18,13 +18,13 @@ cdef enum:
 
 @cython.no_gc
 cdef class GroupSessionTimeout(RequestManager):
-    def __cinit__(self, CoordinatorRequestManager coordinator):
+    def __cinit__(self, ManagerContext context not None, CoordinatorRequestManager coordinator not None):
         self.coordinator = coordinator
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t due = max(self.due_ms, self.asking.not_before_ms)
         cdef int32_t node
-        if not self.membership.joined:
+        if not self.member.joined:
             self.due_ms = 0
             return INT64_MAX
         if self.asking.in_flight:
@@ -38,21 +38,14 @@ cdef class GroupSessionTimeout(RequestManager):
 
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[DescribeConfigsRequest]* body = new BodyOf[DescribeConfigsRequest]()
-        cdef Request* request = new Request()
-        cdef DescribeConfigsRequest_DescribeConfigsResource group
-        group.resource_type = GROUP_RESOURCE
-        group.resource_name = self.config.group_id
-        group.configuration_keys.set_present()
-        group.configuration_keys.value.push_back(b"consumer.session.timeout.ms")
-        body.message.resources.push_back(group)
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
+        cdef DescribeConfigsRequest_DescribeConfigsResource asked
+        asked.resource_type = GROUP_RESOURCE
+        asked.resource_name = self.group.group_id
+        asked.configuration_keys.set_present()
+        asked.configuration_keys.value.push_back(b"consumer.session.timeout.ms")
+        body.message.resources.push_back(asked)
         self.asking.on_send()
-        self.delegate.add(request)
+        self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms, INT64_MAX)
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef DescribeConfigsResponse message
@@ -71,16 +64,16 @@ cdef class GroupSessionTimeout(RequestManager):
         else:
             self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
-    cdef void _take(self, DescribeConfigsResponse_DescribeConfigsResult& group, int64_t now_ms) noexcept nogil:
+    cdef void _take(self, DescribeConfigsResponse_DescribeConfigsResult& found, int64_t now_ms) noexcept nogil:
         cdef long value = 0
-        if group.error_code == <int>NOT_COORDINATOR or group.error_code == <int>COORDINATOR_NOT_AVAILABLE:
+        if found.error_code == <int>NOT_COORDINATOR or found.error_code == <int>COORDINATOR_NOT_AVAILABLE:
             self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)
             return
-        if group.error_code != 0:
-            self._later(group.error_message.value.c_str(), now_ms)
+        if found.error_code != 0:
+            self._later(found.error_message.value.c_str(), now_ms)
             return
-        if group.configs.size() == 1:
-            value = strtol(group.configs[0].value.value.c_str(), NULL, 10)
+        if found.configs.size() == 1:
+            value = strtol(found.configs[0].value.value.c_str(), NULL, 10)
         if value <= 0 or value > INT32_MAX:
             self._later(b"the answer contains no value", now_ms)
             return
@@ -92,5 +85,5 @@ cdef class GroupSessionTimeout(RequestManager):
         self.due_ms = now_ms + REFRESH_MS
         if why != NULL:
             self.background.log.write(7, DBG_CGRP, b"SESSION", b"group %s: cannot read its session timeout, %d ms "
-                                      b"counts: %s", self.config.group_id.c_str(),
+                                      b"counts: %s", self.group.group_id.c_str(),
                                       self.shared.session.timeout_ms(), why)

@@ -4,11 +4,6 @@
 
 
 cdef class MembershipManager(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef Membership* membership                  # thread: N
-    cdef GroupShared* shared                     # thread: N (shared inside)
-    cdef Liveness* liveness                      # thread: N (atomics)
-    cdef FetchPositions positions                # thread: N (cluster cache, interest, PartitionState.revoking)
     cdef MetadataRequestManager metadata         # thread: N
     cdef CommitRequestManager commits            # thread: N
     cdef MemberState state                       # thread: N

@@ -38,9 +38,9 @@ cdef enum:
 
 @cython.no_gc
 cdef class MembershipManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None,
                   CommitRequestManager commits not None):
-        self.positions = positions
+        self.member.owned = &self.ownership.owned()
         self.metadata = metadata
         self.commits = commits
         self.state = MEMBER_UNSUBSCRIBED
@@ -62,10 +62,10 @@ cdef class MembershipManager(RequestManager):
         event.release()
         sort_unique(topics)
         sort_unique(patterns)
-        if not same(topics, self.topics) or not same(patterns, self.patterns) or not self.membership.subscribed:
+        if not same(topics, self.topics) or not same(patterns, self.patterns) or not self.member.subscribed:
             self._set_subscription(topics, patterns, now_ms)
-        self.membership.subscribed = True
-        self.membership.leaving = False
+        self.member.subscribed = True
+        self.member.leaving = False
         if self.state == MEMBER_LEAVING or self.state == MEMBER_FATAL and self.awaiting_lost:
             # As long as the application has the lost partitions, a join would commit for them.
             self.resubscribed = True
@@ -83,7 +83,7 @@ cdef class MembershipManager(RequestManager):
         self.matcher.clear()
         self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"SUBSCRIBE", b"subscription of %zu topics, %zu patterns",
                                   topics.size(), patterns.size())
-        if not self.config.consumer_protocol or self.matches_here:
+        if not self.group.consumer_protocol or self.matches_here:
             status = self.matcher.set(patterns)
             if not status.ok():
                 self.report(status, string())
@@ -137,7 +137,7 @@ cdef class MembershipManager(RequestManager):
         cdef vector[string] found = self.topics
         it = self.positions.cluster.topics.begin()
         while it != self.positions.cluster.topics.end():
-            if (not (dereference(it).second.internal and self.config.exclude_internal_topics)
+            if (not (dereference(it).second.internal and self.group.exclude_internal_topics)
                     and self.matcher.matches(dereference(it).first)):
                 if dereference(it).second.error == 0:
                     found.push_back(dereference(it).first)
@@ -165,7 +165,7 @@ cdef class MembershipManager(RequestManager):
             if entry == NULL or entry.error == <int>LEADER_NOT_AVAILABLE:
                 continue
             error = entry.error
-            if self.config.consumer_protocol and error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+            if self.group.consumer_protocol and error == <int>UNKNOWN_TOPIC_OR_PARTITION:
                 # As in confluent_kafka: the coordinator assigns the topic when it exists.
                 continue
             if error == 0:
@@ -208,8 +208,8 @@ cdef class MembershipManager(RequestManager):
             self.alive_ms = now_ms
         self.in_poll_seen = in_poll
         self.polls_seen = polls
-        if now_ms - self.alive_ms < self.config.max_poll_interval_ms:
-            return min(<int64_t>LIVENESS_SAMPLE_MS, self.alive_ms + self.config.max_poll_interval_ms - now_ms)
+        if now_ms - self.alive_ms < self.group.max_poll_interval_ms:
+            return min(<int64_t>LIVENESS_SAMPLE_MS, self.alive_ms + self.group.max_poll_interval_ms - now_ms)
         self._exceeded(now_ms)
         return 0
 
@@ -223,9 +223,9 @@ cdef class MembershipManager(RequestManager):
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
         cdef string detail = string(b"Application maximum poll interval (")
         self.background.log.write(4, 0, b"MAXPOLL", b"application maximum poll interval (%dms) exceeded by %lldms: "
-                                  b"leaving the group", self.config.max_poll_interval_ms,
-                                  <long long>(now_ms - self.alive_ms - self.config.max_poll_interval_ms))
-        detail.append(to_string(self.config.max_poll_interval_ms)).append(b"ms) exceeded")
+                                  b"leaving the group", self.group.max_poll_interval_ms,
+                                  <long long>(now_ms - self.alive_ms - self.group.max_poll_interval_ms))
+        detail.append(to_string(self.group.max_poll_interval_ms)).append(b"ms) exceeded")
         self._leave_stale(detail, now_ms)
 
     cdef void _leave_stale(self, const string& why, int64_t now_ms) noexcept nogil:
@@ -254,7 +254,7 @@ cdef class MembershipManager(RequestManager):
             if self.session_is_over:
                 self.session_is_over = False
                 self.background.log.write(5, 0, b"SESSION", b"group %s: the coordinator still has this member: its "
-                                          b"records are returned again", self.config.group_id.c_str())
+                                          b"records are returned again", self.group.group_id.c_str())
             return self.shared.session.left_ms(boot_us)
         if self.session_is_over:
             return INT64_MAX
@@ -264,7 +264,7 @@ cdef class MembershipManager(RequestManager):
         self.sessions_over += 1
         event.type = BACKGROUND_ERROR
         event.status.code = <int>ERR_TIMED_OUT
-        event.status.detail.assign(b"group ").append(self.config.group_id).append(
+        event.status.detail.assign(b"group ").append(self.group.group_id).append(
             b": the coordinator has accepted no heartbeat for ")
         event.status.detail.append(to_string(<long long>self.shared.session.age_ms(boot_us))).append(
             b" ms: the session of this member is over, so it returns no records and commits nothing until the "
@@ -287,17 +287,17 @@ cdef class MembershipManager(RequestManager):
         if self.state != MEMBER_REVOKING_PARTITION and self.state != MEMBER_PARTITION_REVOKED:
             return INT64_MAX
         # The coordinator waits as long (rebalance timeout), and then removes the member: its commits are refused.
-        until = self.revoking_since_ms + self.config.max_poll_interval_ms
+        until = self.revoking_since_ms + self.group.max_poll_interval_ms
         if now_ms >= until:
             detail = string(b"a revocation was not finished within max.poll.interval.ms (")
-            detail.append(to_string(self.config.max_poll_interval_ms)).append(
+            detail.append(to_string(self.group.max_poll_interval_ms)).append(
                 b"ms), because its callback or the commits before it took longer: left the group")
             self.background.log.write(4, 0, b"MAXPOLL", b"%s", detail.c_str())
             self._leave_stale(detail, now_ms)
             return 0
         if self.state == MEMBER_REVOKING_PARTITION and not self.waited:
-            if now_ms < self.revoking_since_ms + self.config.application_wait_ms:
-                return min(until, self.revoking_since_ms + self.config.application_wait_ms) - now_ms
+            if now_ms < self.revoking_since_ms + self.group.application_wait_ms:
+                return min(until, self.revoking_since_ms + self.group.application_wait_ms) - now_ms
             self.waited = True
             self._give_up_late(now_ms)
         return until - now_ms
@@ -310,7 +310,7 @@ cdef class MembershipManager(RequestManager):
         event.partitions = self.ownership.revoking()
         self.background.log.write(4, 0, b"REVOKE", b"the application has not called poll() within "
                                   b"rebalance.application.wait.ms (%dms): %zu partitions are given up, and the records "
-                                  b"that it works on are read again", self.config.application_wait_ms,
+                                  b"that it works on are read again", self.group.application_wait_ms,
                                   event.partitions.size())
         if not self._take_away(TAKE_LATE, now_ms):
             return  # unsubscribe() or close() has begun
@@ -322,7 +322,7 @@ cdef class MembershipManager(RequestManager):
         """Revoke without the application. False: its next call does."""
         cdef vector[PartitionOffset] offsets
         if not self.positions.subscription.take_away(self.ownership.revoking(), self.epoch, how,
-                                                     self.config.auto_offset_store, offsets):
+                                                     self.group.auto_offset_store, offsets):
             return False
         self._log(REBALANCE_REVOKE, self.ownership.revoking())
         self._changed_assignment(now_ms)
@@ -374,9 +374,9 @@ cdef class MembershipManager(RequestManager):
     # ---- reconciliation
 
     cdef void on_joined(self, const string& member_id, int32_t epoch, int64_t now_ms) noexcept nogil:
-        self.membership.joined = True
-        self.membership.member_id = member_id
-        self.membership.epoch = epoch
+        self.member.joined = True
+        self.member.member_id = member_id
+        self.member.epoch = epoch
         self.shared.publish(member_id, epoch)
 
     cdef void made_by(self, const string& assignor, const NullableString& user_data) noexcept nogil:
@@ -450,11 +450,11 @@ cdef class MembershipManager(RequestManager):
         if not self.ownership.take():
             return
         empty = self.ownership.assigning().empty()
-        if not (empty and self.config.consumer_protocol) or self.state == MEMBER_PARTITION_REVOKED:
+        if not (empty and self.group.consumer_protocol) or self.state == MEMBER_PARTITION_REVOKED:
             # The table has no move past ASSIGNING_PARTITIONS.
             self.move(MEMBER_ASSIGNING_PARTITIONS)
         if empty:
-            if not self.config.consumer_protocol and self._calls_on_assign():
+            if not self.group.consumer_protocol and self._calls_on_assign():
                 self._post(event, REBALANCE_ASSIGN)
             self._reconciled(now_ms)
         elif not self._calls_on_assign() and self.positions.subscription.give(
@@ -470,7 +470,7 @@ cdef class MembershipManager(RequestManager):
         return self.calls_on_assign or not self.target_assignor.empty()
 
     cdef bint _is_eager(self) noexcept nogil:
-        return not self.config.consumer_protocol and not self.config.cooperative
+        return not self.group.consumer_protocol and not self.group.cooperative
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
         if self.state != MEMBER_STABLE:
@@ -515,14 +515,14 @@ cdef class MembershipManager(RequestManager):
                 self._reconciled(now_ms)
             else:
                 self._on_lost(now_ms)
-        elif event.kind == REBALANCE_REVOKE and not self.membership.joined:
+        elif event.kind == REBALANCE_REVOKE and not self.member.joined:
             # The member was fenced while on_revoke ran: the commit fails, and on_commit is called.
             self._commit_departing(event.offsets, now_ms, now_ms)
         event.release()
 
     cdef void _commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
                                 int64_t now_ms) noexcept nogil:
-        if self.config.auto_commit and not offsets.empty():
+        if self.group.auto_commit and not offsets.empty():
             self.commits.commit_departing(offsets, deadline_ms, now_ms)
 
     cdef void _revoked(self, vector[PartitionOffset]& offsets, int64_t now_ms) noexcept nogil:
@@ -530,7 +530,7 @@ cdef class MembershipManager(RequestManager):
         self.commits.hold(self.ownership.owned())
         self.ownership.given_up()
         self.move(MEMBER_PARTITION_REVOKED)
-        self._commit_departing(offsets, self.revoking_since_ms + self.config.max_poll_interval_ms, now_ms)
+        self._commit_departing(offsets, self.revoking_since_ms + self.group.max_poll_interval_ms, now_ms)
 
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil:
         self.awaiting_lost = False
@@ -576,7 +576,7 @@ cdef class MembershipManager(RequestManager):
         if losing and not self.awaiting_lost:
             self._lose(now_ms)
         if fatal:
-            self.membership.fatal = status
+            self.member.fatal = status
             event.type = BACKGROUND_ERROR
             event.status = status
             event.fatal = True
@@ -585,10 +585,10 @@ cdef class MembershipManager(RequestManager):
             self.report(status, string())
 
     cdef void _no_member(self, int64_t now_ms) noexcept nogil:
-        self.membership.joined = False
-        self.membership.epoch = -1
+        self.member.joined = False
+        self.member.epoch = -1
         self._end_session()
-        self.shared.publish(self.membership.member_id, -1)
+        self.shared.publish(self.member.member_id, -1)
         self.commits.on_lost(now_ms)
 
     cdef void _lose(self, int64_t now_ms) noexcept nogil:
@@ -602,7 +602,7 @@ cdef class MembershipManager(RequestManager):
         self.shared.lost_rebalance_id.store(self.rebalance_id)
         self._stop_fetching(self.ownership.owned())
         if not running and not self.calls_on_revoke and self.positions.subscription.take_away(
-                self.ownership.owned(), self.epoch, TAKE_LOST, self.config.auto_offset_store, nothing):
+                self.ownership.owned(), self.epoch, TAKE_LOST, self.group.auto_offset_store, nothing):
             self.awaiting = False
             self._log(REBALANCE_LOST, self.ownership.owned())
             self._changed_assignment(now_ms)
@@ -627,7 +627,7 @@ cdef class MembershipManager(RequestManager):
         The application owns no partitions any more.
         """
         cdef vector[string] nothing
-        cdef bint member = self.membership.joined or self.state == MEMBER_UNSUBSCRIBED
+        cdef bint member = self.member.joined or self.state == MEMBER_UNSUBSCRIBED
         if self.leaving != NULL:
             # A second leave meanwhile: the caller of the first one need not wait.
             self.leaving.complete(Status())
@@ -641,14 +641,14 @@ cdef class MembershipManager(RequestManager):
             self.commits.hold(self.ownership.ours())  # a running on_assign may commit too
         self._drop_reconciliation()
         self._set_subscription(nothing, nothing, now_ms)
-        self._commit_departing(event.offsets, min(event.deadline_ms, now_ms + self.config.session_timeout_ms), now_ms)
+        self._commit_departing(event.offsets, min(event.deadline_ms, now_ms + self.group.session_timeout_ms), now_ms)
         if self.state == MEMBER_FATAL:
             self.move(MEMBER_UNSUBSCRIBED)
-            self.membership.subscribed = False
+            self.member.subscribed = False
         elif self.state != MEMBER_UNSUBSCRIBED and self.state != MEMBER_LEAVING:
             self.leave_wanted = True
             self.move(MEMBER_LEAVING)
-        self.membership.leaving = self.state == MEMBER_LEAVING
+        self.member.leaving = self.state == MEMBER_LEAVING
 
     cdef void _drop_reconciliation(self) noexcept nogil:
         self.shared.lost_rebalance_id.store(self.rebalance_id)
@@ -679,11 +679,11 @@ cdef class MembershipManager(RequestManager):
                                       b"before the deadline; their records may be read again")
         elif node < 0:
             self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the coordinator of group %s was "
-                                      b"not found: check the connection to the brokers", self.config.group_id.c_str())
+                                      b"not found: check the connection to the brokers", self.group.group_id.c_str())
         else:
             self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the coordinator of group %s has "
                                       b"not answered: check the connection to broker %d",
-                                      self.config.group_id.c_str(), node)
+                                      self.group.group_id.c_str(), node)
         self.commits.give_up_held(now_ms)
         self._complete_leave(Status(<int>ERR_TIMED_OUT, string(b"the group was not left in time")))
 
@@ -697,13 +697,13 @@ cdef class MembershipManager(RequestManager):
         self.leave_wanted = False
         if self.state != MEMBER_LEAVING:
             return
-        self.membership.joined = False
-        self.membership.epoch = -1
+        self.member.joined = False
+        self.member.epoch = -1
         self._end_session()
-        self.membership.member_id.clear()
-        self.shared.publish(self.membership.member_id, -1)
-        self.membership.subscribed = self.resubscribed
-        self.membership.leaving = False
+        self.member.member_id.clear()
+        self.shared.publish(self.member.member_id, -1)
+        self.member.subscribed = self.resubscribed
+        self.member.leaving = False
         self.move(MEMBER_UNSUBSCRIBED)
         self._complete_leave(Status())
         if self.resubscribed:
@@ -747,7 +747,7 @@ cdef class MembershipManager(RequestManager):
         event.eager = self._is_eager()
         if kind == REBALANCE_ASSIGN and not self.target_assignor.empty():
             event.assignor = self.target_assignor
-            event.generation = self.membership.epoch
+            event.generation = self.member.epoch
             event.target = self.ownership.target()
             event.user_data = self.target_user_data
         self.background.add_rebalance(event)
@@ -780,10 +780,10 @@ cdef class MembershipManager(RequestManager):
         event.status.detail.assign(b"bug: a group member cannot go from ").append(member_state_name(self.state))
         event.status.detail.append(b" to ").append(member_state_name(to))
         event.fatal = True
-        self.membership.fatal = event.status
+        self.member.fatal = event.status
         self.background.log.push(3, b"BUG", event.status.detail)
         self.background.add(event)
         self.state = MEMBER_FATAL
         self.shared.state.store(<int32_t>MEMBER_FATAL)
-        self.membership.joined = False
+        self.member.joined = False
         self.leave_wanted = False

@@ -2,9 +2,6 @@
 
 
 cdef class MetadataRequestManager(RequestManager):
-    cdef FetchPositions positions                              # thread: N
-    cdef BackoffConfig* backoff                                # thread: N
-    cdef Jitter jitter                                         # thread: N
     cdef RequestState state                                    # thread: N (of the assignment's topics)
     cdef RequestState news  # thread: N (backoff of responses without the wanted change)
     cdef RequestState lists                                    # thread: N (backoff of list_topics)
@@ -29,7 +26,6 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint32_t response_number                              # thread: N (TopicEntry.update)
     cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
     cdef unordered_map[uint64_t, TopicMetadataEvent*] asked    # thread: N (by cookie; a reference each)
-    cdef uint64_t next_cookie                                  # thread: N
     cdef string last_cause                                     # thread: N (why the latest connection or request failed)
 
     cdef void want_update(self) noexcept nogil
@@ -47,8 +43,6 @@ cdef class MetadataRequestManager(RequestManager):
     cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
-    cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
-                    int64_t deadline_ms) noexcept nogil
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
     cdef void _report_unsupported(self, const Status& status) noexcept nogil

@@ -78,10 +78,8 @@ cdef Status check(const MetadataResponse& message) noexcept nogil:
 
 @cython.no_gc
 cdef class MetadataRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context):
         self.update_wanted = True
-        self.next_cookie = 1
 
     def __dealloc__(self):
         cdef TopicMetadataEvent* event
@@ -198,15 +196,13 @@ cdef class MetadataRequestManager(RequestManager):
         self.news_asked = self.update_wanted and not self.topics_wanted
         self.update_wanted = False
         self.topics_wanted = False
-        self._send(body, KIND_UPDATE, self.wanted_since if self.all_topics_wanted else 0, now_ms,
-                   now_ms + self.backoff.request_timeout_ms)
+        self.send(body, ANY_NODE, CHANNEL_CONTROL, KIND_UPDATE, now_ms, INT64_MAX).cookie = (
+            self.wanted_since if self.all_topics_wanted else 0)
 
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
         cdef MetadataRequest_MetadataRequestTopic topic
         cdef size_t i
-        cdef uint64_t cookie = self.next_cookie
-        cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
         if event.all_topics:
             body.message.topics.set_null()
         else:
@@ -217,24 +213,7 @@ cdef class MetadataRequestManager(RequestManager):
         body.message.allow_auto_topic_creation = (
             self.positions.config.allow_auto_create_topics and not event.all_topics)
         body.lowest = 1
-        self.next_cookie += 1
-        self.asked[cookie] = event
-        if event.deadline_ms < deadline:
-            deadline = event.deadline_ms
-        self._send(body, KIND_LIST, cookie, now_ms, deadline)
-
-    cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
-                    int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = ANY_NODE
-        request.channel = CHANNEL_CONTROL
-        request.created_ms = now_ms
-        request.deadline_ms = deadline_ms
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = cookie
-        self.delegate.add(request)
+        self.asked[self.send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LIST, now_ms, event.deadline_ms).cookie] = event
 
     cdef void _take_losses(self) noexcept nogil:
         """Report lost and failed connections to error_cb.

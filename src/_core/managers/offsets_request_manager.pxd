@@ -18,12 +18,8 @@ cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:
 
 
 cdef class OffsetsRequestManager(RequestManager):
-    cdef FetchPositions positions                              # thread: N
     cdef MetadataRequestManager metadata                       # thread: N
-    cdef BackoffConfig* backoff                                # thread: N
-    cdef Jitter jitter                                         # thread: N
     cdef unordered_map[uint64_t, OffsetsContext] contexts      # thread: N (by cookie)
-    cdef uint64_t next_cookie                                  # thread: N
     cdef deque[ListOffsetsEvent*] events                       # thread: N (a reference each)
     cdef RequestState questions                                # thread: N (backoff of events)
 
@@ -34,8 +30,6 @@ cdef class OffsetsRequestManager(RequestManager):
                          OffsetsContext& context) noexcept nogil
     cdef void _add_validation(self, PartitionState* p, BodyOf[OffsetForLeaderEpochRequest]* body,
                               OffsetsContext& context) noexcept nogil
-    cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context,
-                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
     cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil

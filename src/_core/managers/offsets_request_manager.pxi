@@ -50,10 +50,8 @@ cdef int16_t lowest_version_for(int64_t timestamp) noexcept nogil:
 
 @cython.no_gc
 cdef class OffsetsRequestManager(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
-        self.positions = positions
+    def __cinit__(self, ManagerContext context, MetadataRequestManager metadata not None):
         self.metadata = metadata
-        self.next_cookie = 1
 
     def __dealloc__(self):
         cdef ListOffsetsEvent* event
@@ -81,6 +79,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef unordered_map[int32_t, OffsetsContext] reset_contexts
         cdef unordered_map[int32_t, OffsetsContext] validation_contexts
         cdef PartitionState* p
+        cdef Request* request
         cdef int64_t wait = INT64_MAX
         cdef size_t i = 0
         while i < self.positions.pending.size():
@@ -110,13 +109,15 @@ cdef class OffsetsRequestManager(RequestManager):
                 self._add_validation(p, validations[p.leader_id], validation_contexts[p.leader_id])
         it = resets.begin()
         while it != resets.end():
-            self._send(dereference(it).second, dereference(it).first, KIND_RESET,
-                       reset_contexts[dereference(it).first], now_ms, INT64_MAX)
+            request = self.send(dereference(it).second, dereference(it).first, CHANNEL_CONTROL, KIND_RESET, now_ms,
+                                INT64_MAX)
+            self.contexts[request.cookie] = reset_contexts[request.node_id]
             preincrement(it)
         jt = validations.begin()
         while jt != validations.end():
-            self._send(dereference(jt).second, dereference(jt).first, KIND_VALIDATE,
-                       validation_contexts[dereference(jt).first], now_ms, INT64_MAX)
+            request = self.send(dereference(jt).second, dereference(jt).first, CHANNEL_CONTROL, KIND_VALIDATE, now_ms,
+                                INT64_MAX)
+            self.contexts[request.cookie] = validation_contexts[request.node_id]
             preincrement(jt)
         return wait
 
@@ -145,21 +146,6 @@ cdef class OffsetsRequestManager(RequestManager):
             body.message.topics.push_back(topic)
         body.message.topics.back().partitions.push_back(asked)
         note_partition(context, p)
-
-    cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context, int64_t now_ms,
-                    int64_t deadline_ms) noexcept nogil:
-        cdef Request* request = new Request()
-        request.body = body
-        request.node_id = node_id
-        request.channel = CHANNEL_CONTROL
-        request.created_ms = now_ms
-        request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
-        request.handler = <void*>self
-        request.kind = kind
-        request.cookie = self.next_cookie
-        self.contexts[self.next_cookie] = context
-        self.next_cookie += 1
-        self.delegate.add(request)
 
     # ---- the application's questions
 
@@ -193,6 +179,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef unordered_map[int32_t, ListOffsetsBody*] bodies
         cdef unordered_map[int32_t, OffsetsContext] contexts
         cdef OffsetQuery* query
+        cdef Request* request
         cdef PartitionEntry* entry
         cdef TopicEntry* topic
         cdef size_t i
@@ -231,8 +218,9 @@ cdef class OffsetsRequestManager(RequestManager):
         while it != bodies.end():
             event.retain()
             contexts[dereference(it).first].event = event
-            self._send(dereference(it).second, dereference(it).first, KIND_QUERY, contexts[dereference(it).first],
-                       now_ms, event.deadline_ms)
+            request = self.send(dereference(it).second, dereference(it).first, CHANNEL_CONTROL, KIND_QUERY, now_ms,
+                                event.deadline_ms)
+            self.contexts[request.cookie] = contexts[request.node_id]
             preincrement(it)
         if again:
             return 0

@@ -17,11 +17,8 @@ cdef enum OrphanCheckPhase:
 
 
 cdef class OrphanCheck(RequestManager):
-    cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef BackoffConfig* backoff                  # thread: N
     cdef MembershipManager membership            # thread: N (for metadata of the group's topics)
     cdef CoordinatorRequestManager coordinator   # thread: N
-    cdef Jitter jitter                           # thread: N
     cdef OrphanCheckPhase phase                  # thread: N
     cdef RequestState asking                     # thread: N
     cdef int64_t due_ms                          # thread: N (of the next DescribeGroups)

@@ -22,7 +22,8 @@ DescribeGroups: the check ends, with a log line.
 
 @cython.no_gc
 cdef class OrphanCheck(RequestManager):
-    def __cinit__(self, MembershipManager membership not None, CoordinatorRequestManager coordinator not None):
+    def __cinit__(self, ManagerContext context, MembershipManager membership not None,
+                  CoordinatorRequestManager coordinator not None):
         self.membership = membership
         self.coordinator = coordinator
 
@@ -54,17 +55,9 @@ cdef class OrphanCheck(RequestManager):
 
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[DescribeGroupsRequest]* body = new BodyOf[DescribeGroupsRequest]()
-        cdef Request* request = new Request()
-        body.message.groups.push_back(self.config.group_id)
-        request.body = body
-        request.node_id = node
-        request.channel = CHANNEL_COORDINATOR
-        request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
-        request.handler = <void*>self
-        request.cookie = self.round
+        body.message.groups.push_back(self.group.group_id)
         self.asking.on_send()
-        self.delegate.add(request)
+        self.send(body, node, CHANNEL_COORDINATOR, 0, now_ms, INT64_MAX).cookie = self.round
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef DescribeGroupsResponse message
@@ -103,7 +96,7 @@ cdef class OrphanCheck(RequestManager):
             return
         self.asking.on_success()
         if not (group.group_state == b"Stable"):
-            self.due_ms = now_ms + self.config.heartbeat_interval_ms
+            self.due_ms = now_ms + self.group.heartbeat_interval_ms
             return
         status = self.owners.read(group)
         if not status.ok():
@@ -115,7 +108,7 @@ cdef class OrphanCheck(RequestManager):
 
     cdef void _give_up(self, const string& why) noexcept nogil:
         self.background.log.write(6, 0, b"ORPHANS", b"group %s: cannot check that every partition has an owner: %s",
-                                  self.config.group_id.c_str(), why.c_str())
+                                  self.group.group_id.c_str(), why.c_str())
         self.drop()
 
     cdef void _look(self) noexcept nogil:
@@ -126,6 +119,6 @@ cdef class OrphanCheck(RequestManager):
             self.drop()
             return
         self.background.log.write(6, DBG_CGRP, b"ORPHANS", b"group %s: no member owns %s [%d]",
-                                  self.config.group_id.c_str(), first.topic.c_str(), first.partition)
+                                  self.group.group_id.c_str(), first.topic.c_str(), first.partition)
         self.drop()
         self.phase = CHECK_FOUND

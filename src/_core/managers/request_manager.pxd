@@ -1,9 +1,24 @@
-# RequestManager: the contract of all managers of N. thread: N.
+# RequestManager: the contract of all managers of N, and ManagerContext, what they work with. thread: N.
 
 
-cdef class RequestManager(ResponseHandler):
+# ConsumerParts makes one, and each manager copies it.
+cdef class ManagerContext(ResponseHandler):
     cdef NetworkClientDelegate delegate        # thread: N
+    cdef FetchPositions positions              # thread: N
     cdef BackgroundEventQueue* background      # thread: N (shared inside)
+    cdef BackoffConfig* backoff                # thread: N
+    cdef FetchConfig* config                   # thread: N (atomics, and what is written before it starts)
+    cdef FetchCounters* counters               # thread: N (atomics)
+    cdef BlockPool* pool                       # thread: N (shared inside)
+    cdef GroupConfig* group                    # thread: N (written before it starts)
+    cdef Membership* member                    # thread: N (the group's managers write it)
+    cdef GroupShared* shared                   # thread: N (shared inside)
+    cdef Liveness* liveness                    # thread: N (atomics)
+
+
+cdef class RequestManager(ManagerContext):
+    cdef Jitter jitter                         # thread: N
+    cdef uint64_t last_cookie                  # thread: N (of send)
 
     # Adds due requests to the delegate. Returns the time until the next call, in ms (INT64_MAX: only after an event).
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
@@ -19,6 +34,10 @@ cdef class RequestManager(ResponseHandler):
     cdef bint last_requests(self, int64_t now_ms) noexcept nogil
     # N ends: completes everything that has not ended. Default: refuse() with ERR_DESTROY.
     cdef void end(self, int64_t now_ms) noexcept nogil
+    # Queues a request, with a cookie that no other request of this manager has. It ends at `until_ms`, at the latest after
+    # the request timeout. Fields that few requests need are set afterwards.
+    cdef Request* send(self, RequestBody* body, int32_t node_id, Channel channel, int32_t kind, int64_t now_ms,
+                       int64_t until_ms) noexcept nogil
     # Whether a response could be decoded, which `decoded` says. If so, its throttle time counts from now (KIP-219). If
     # not, it is logged and the connection ends: what follows in its stream cannot be trusted.
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,

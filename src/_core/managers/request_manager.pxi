@@ -1,4 +1,5 @@
 """Owns: RequestManager, the contract of all managers: most send requests to brokers, some only serve one that does.
+ManagerContext is what they work with.
 
 thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
@@ -6,7 +7,25 @@ results come back through on_response / on_failure.
 
 
 @cython.no_gc
-cdef class RequestManager(ResponseHandler):
+cdef class ManagerContext(ResponseHandler):
+    """The parts of a consumer that managers share."""
+
+
+@cython.no_gc
+cdef class RequestManager(ManagerContext):
+    def __cinit__(self, ManagerContext context not None, *parts):
+        self.delegate = context.delegate
+        self.positions = context.positions
+        self.background = context.background
+        self.backoff = context.backoff
+        self.config = context.config
+        self.counters = context.counters
+        self.pool = context.pool
+        self.group = context.group
+        self.member = context.member
+        self.shared = context.shared
+        self.liveness = context.liveness
+
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         return INT64_MAX
 
@@ -27,6 +46,21 @@ cdef class RequestManager(ResponseHandler):
 
     cdef void end(self, int64_t now_ms) noexcept nogil:
         self.refuse(Status(<int>ERR_DESTROY), now_ms)
+
+    cdef Request* send(self, RequestBody* body, int32_t node_id, Channel channel, int32_t kind, int64_t now_ms,
+                       int64_t until_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        self.last_cookie += 1
+        request.body = body
+        request.node_id = node_id
+        request.channel = channel
+        request.created_ms = now_ms
+        request.deadline_ms = min(until_ms, now_ms + self.backoff.request_timeout_ms)
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = self.last_cookie
+        self.delegate.add(request)
+        return request
 
     cdef bint readable(self, const Status& decoded, Response* response, int32_t throttle_time_ms, const char* facility,
                        int64_t now_ms) noexcept nogil:

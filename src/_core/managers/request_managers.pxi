@@ -6,7 +6,7 @@ thread: N; A makes it before N starts. Never: knows which managers there are.
 
 @cython.no_gc
 cdef class RequestManagers(RequestManager):
-    def __cinit__(self, *managers):
+    def __cinit__(self, ManagerContext context, *managers):
         cdef RequestManager manager
         for manager in managers:
             self.managers.push_back(<void*>manager)

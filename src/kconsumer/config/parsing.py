@@ -7,8 +7,7 @@ Never: defines a property's name, range or default (properties.py does), opens a
 from __future__ import annotations
 
 import itertools
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kconsumer.config.properties import BY_NAME, PROPERTIES
@@ -22,6 +21,7 @@ _RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response without records: li
 _TOPIC_PREFIX: Final = "topic."
 _FROM_OIDC: Final = frozenset({"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id"})
 _LOGGER: Final = "kconsumer"
+_WARNING: Final = 30  # logging.WARNING
 _instances: Final = itertools.count(1)
 
 
@@ -48,8 +48,7 @@ def parse(config: Mapping[str, object]) -> Settings:
     """
     settings, warnings = _parsed(config)
     settings = settings.changed(instance_name=f"{settings.client_id}#consumer-{next(_instances)}")
-    for warning in warnings:
-        settings.logger.log(logging.WARNING, "%s", warning)
+    _log(settings, warnings)
     return settings
 
 
@@ -94,9 +93,13 @@ def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
         **{BY_NAME[name][0].attribute: item.value for name, item in given.items()},
     )
     _check(updated, given, warnings)
-    for warning in warnings:
-        settings.logger.log(logging.WARNING, "%s", warning)
+    _log(settings, warnings)
     return updated
+
+
+def _log(settings: Settings, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        settings.logger.log(_WARNING, "%s", warning)
 
 
 def unknown_property(name: str) -> str:
@@ -179,6 +182,8 @@ def _derive(values: dict[str, Any], explicit: frozenset[str]) -> None:
     if "metadata.max.age.ms" not in explicit and interval > 0:
         values["metadata.max.age.ms"] = 3 * interval
     if values["logger"] is None:
+        import logging  # here: `import kconsumer` would take a sixth longer
+
         values["logger"] = logging.getLogger(_LOGGER)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 __all__ = ["HttpUrl", "read_http_url"]
 
@@ -48,6 +47,8 @@ def read_http_url(text: str) -> HttpUrl:
     Raises:
         ValueError: not an http or https URL, or it has parts that are not allowed here.
     """
+    from urllib.parse import urlsplit  # here: it is seldom needed, and `import kconsumer` would take longer
+
     text = text.strip(" \t\r\n")
     if _UNFIT.search(text):
         raise ValueError("has a character that is not allowed in a URL: write it as %XX")

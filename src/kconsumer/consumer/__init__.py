@@ -6,7 +6,6 @@ each method. Never: reads bytes of the protocol or waits for the network itself 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "DeserializingConsumer"]
 
+_WARNING, _ERROR = 30, 40  # of logging, which is imported with the first consumer
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 _LOGICAL = (OFFSET_BEGINNING, OFFSET_END, OFFSET_STORED, OFFSET_INVALID)
@@ -637,7 +637,7 @@ class Consumer(GroupConsumer):
         if error.code() in _IDENTITY:
             report_error(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
-            self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s",
+            self._settings.logger.log(_ERROR if error.fatal() else _WARNING, "%s",
                                       printable(error.str()))
         return None
 
@@ -661,7 +661,7 @@ class Consumer(GroupConsumer):
         return None
 
     def _log_at_end(self, name: str) -> None:
-        self._settings.logger.log(logging.ERROR, "%s raised an exception while the consumer was closing", name,
+        self._settings.logger.log(_ERROR, "%s raised an exception while the consumer was closing", name,
                                   exc_info=True)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:

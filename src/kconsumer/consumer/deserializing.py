@@ -6,7 +6,6 @@ Never: reads from a broker or decodes a record itself; closes a deserializer tha
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -208,6 +207,8 @@ def close_all(deserializers: Sequence[Any], quietly: bool) -> list[Any]:
             if first is None and not quietly:
                 first = error
             else:
+                import logging
+
                 logging.getLogger("kconsumer").warning("closing %r failed", deserializer, exc_info=True)
     if first is not None:
         raise first
