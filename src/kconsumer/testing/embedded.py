@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _BUNDLES = ("confluent_kafka.libs/librdkafka-*.so*", "confluent_kafka.libs/librdkafka.so*",
             "confluent_kafka/.dylibs/librdkafka*.dylib")
 _ALL = -1
+# The mock does not remove the duplicates of an idempotent producer, which waits half a second before it begins.
+_ORDERED = {"enable.idempotence": False, "max.in.flight": 1}
 # JoinGroup, Heartbeat, LeaveGroup, SyncGroup: the mock offers flexible versions, but reads them as inflexible ones.
 _READABLE = {11: 5, 12: 3, 13: 1, 14: 3}
 
@@ -138,10 +140,10 @@ class EmbeddedCluster:
         """Write records with confluent_kafka's producer and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties; by default it is idempotent. Returns
-        the (partition, offset) of each record in order.
+        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties; by default one request is in flight,
+        which keeps the order. Returns the (partition, offset) of each record in order.
         """
-        return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
+        return _records.produce(self.bootstrap_servers, topic, records, {**_ORDERED, **(config or {})}, timeout_s)
 
     def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
         """Return the low and high watermark of each partition.
