@@ -361,7 +361,7 @@ def test_refusals_make_no_storm(cluster: KafkaCluster, authorities: SimpleNamesp
                 one.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
                 one.close()
 
-        thread = threading.Thread(target=count)
+        thread = threading.Thread(target=count, daemon=True)
         thread.start()
         with kconsumer.Consumer({"bootstrap.servers": f"127.0.0.1:{front.getsockname()[1]}", "security.protocol": "ssl",
                                  "ssl.ca.location": authorities.ca, "reconnect.backoff.ms": 1}) as consumer:
