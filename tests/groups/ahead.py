@@ -75,9 +75,9 @@ class Scenes:
                         cluster.resume(broker)
 
     def close(self) -> None:
-        for scene in list(self._running):  # an interrupted session: their threads end as their members do
-            for member in scene.members:
-                member.process.kill()
+        for scene in list(self._running):  # an interrupted session: their threads end as their processes do
+            for process in scene.processes:
+                process.kill()
         for cluster in self._clusters.values():
             cluster.stop()
 

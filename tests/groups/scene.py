@@ -206,8 +206,12 @@ class Scene:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.end(error)
 
+    @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        return [member.process for member in self.members] + [writer._member.process for writer in self.writers]
+
     def end(self, failure: BaseException | None) -> None:
-        for process in [m.process for m in self.members] + [w._member.process for w in self.writers]:
+        for process in self.processes:
             self.children.end(process)
             if process.stdin is not None:
                 try:
