@@ -33,16 +33,20 @@ class Process:
         return self._queue.pop(0) if len(self._queue) >= 2 - self.shutting_down and self._queue else None
 
 
-def joined(scheduler: ByFile) -> Process:
-    process = Process()
-    scheduler.add_node(process)
+def collected(scheduler: ByFile, process: Process) -> None:
     scheduler.add_node_collection(process, TESTS)
     if scheduler.collection_is_completed:
         scheduler.schedule()
+
+
+def joined(scheduler: ByFile) -> Process:
+    process = Process()
+    scheduler.add_node(process)
+    collected(scheduler, process)
     return process
 
 
-def run(scheduler: ByFile, processes: list[Process], crash_at: int) -> list[str]:
+def run(scheduler: ByFile, processes: list[Process], crash_at: int = -1) -> list[str]:
     """The tests that end, in order; the process that comes to one of them crashes there, once."""
     ended: list[str] = []
     moved = True
@@ -64,12 +68,26 @@ def run(scheduler: ByFile, processes: list[Process], crash_at: int) -> list[str]
     return ended
 
 
+def started(count: int) -> tuple[ByFile, list[Process]]:
+    options = SimpleNamespace(loadscopereorder=False, tx=["popen"] * count)
+    scheduler = ByFile(SimpleNamespace(option=options, getvalue=lambda name: getattr(options, name)))
+    return scheduler, [joined(scheduler) for _ in range(count)]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("crash_at", range(-1, len(TESTS)))
 def test_every_test_runs_once_wherever_a_process_crashes(count: int, crash_at: int) -> None:
-    options = SimpleNamespace(loadscopereorder=False, tx=["popen"] * count)
-    config = SimpleNamespace(option=options, getvalue=lambda name: getattr(options, name))
-    scheduler = ByFile(config)
-    processes = [joined(scheduler) for _ in range(count)]
+    scheduler, processes = started(count)
     assert sorted(run(scheduler, processes, crash_at)) == sorted(TESTS)
     assert all(process.shutting_down for process in processes)
+
+
+def test_every_test_runs_when_all_processes_crash_at_once() -> None:
+    scheduler, processes = started(3)
+    others = [Process() for _ in processes]
+    for crashed, other in zip(processes, others, strict=True):
+        assert scheduler.remove_node(crashed) is not None
+        scheduler.add_node(other)
+    for other in others:
+        collected(scheduler, other)
+    assert sorted(run(scheduler, others)) == sorted(TESTS)
