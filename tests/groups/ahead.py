@@ -86,6 +86,7 @@ class Ahead:
     """The scenarios of a session on their way."""
 
     def __init__(self, items: list[pytest.Function], scenes: Scenes) -> None:
+        self._scenes = scenes
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="scenario")
         self._futures: dict[str, Future[None]] = {}
         for item in items:
@@ -93,7 +94,12 @@ class Ahead:
             self._futures[item.nodeid] = self._pool.submit(item.obj, scenes, **parameters)
 
     def result(self, item: pytest.Function) -> None:
-        self._futures[item.nodeid].result()
+        """Return the result of a scenario. After the last one the clusters end: five idle brokers use CPU time."""
+        try:
+            self._futures.pop(item.nodeid).result()
+        finally:
+            if not self._futures:
+                self._scenes.close()
 
     def close(self) -> None:
         for future in self._futures.values():
