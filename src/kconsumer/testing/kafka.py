@@ -479,6 +479,8 @@ class KafkaCluster:
                 "controller.quorum.voters": voters,
                 "broker.session.timeout.ms": 6000,
                 "broker.heartbeat.interval.ms": 1000,
+                # Every half second by default: half of what an idle broker computes.
+                "metadata.max.idle.interval.ms": 5000,
             }
         if self._release.numbers >= (4, 0):
             properties |= {"share.coordinator.state.topic.replication.factor": copies,
