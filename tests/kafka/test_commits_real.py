@@ -6,7 +6,7 @@ import time
 
 import confluent_kafka
 import pytest
-from reading import PATIENCE, delete_records, meanwhile, until, value_of, write
+from reading import OLD, PATIENCE, delete_records, meanwhile, until, value_of, write
 
 from kconsumer import OFFSET_BEGINNING, OFFSET_INVALID, OFFSET_STORED, Consumer, KafkaException, TopicPartition
 from kconsumer.errors import CommitFailedError, KafkaError
@@ -414,7 +414,7 @@ def test_an_old_broker(version, topic_name):
     topic, group = topic_name(), group_name()
     with KafkaCluster(1, version=version) as cluster:
         cluster.create_topic(topic, partitions=2)
-        write(cluster, topic, [0, 1], 20)
+        write(cluster, topic, [0, 1], 20, **OLD)
         with reader(cluster, group) as consumer:
             consumer.assign([TopicPartition(topic, p) for p in (0, 1)])
             read(consumer, 40)

@@ -11,7 +11,6 @@ import time
 
 import pytest
 from reading import (
-    IDEMPOTENT,
     PATIENCE,
     WAYS,
     Ledger,
@@ -77,7 +76,7 @@ def test_the_leader_of_partitions_dies(kafka3, topic_name):
         read_until(by_consume, consumer, ledger, lambda: len(ledger) > count)
         kafka3.kill(victim)
         try:
-            with meanwhile(lambda: write(kafka3, topic, partitions, count, first=count, **IDEMPOTENT)):
+            with meanwhile(lambda: write(kafka3, topic, partitions, count, first=count)):
                 read_until(by_consume, consumer, ledger, lambda: len(ledger) == 6 * count)
         finally:
             kafka3.restart(victim)
@@ -96,7 +95,7 @@ def test_a_broker_falls_silent(kafka3, topic_name):
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 3 * count)
         kafka3.pause(silent)
         try:
-            with meanwhile(lambda: write(kafka3, topic, partitions, count, first=count, **IDEMPOTENT)):
+            with meanwhile(lambda: write(kafka3, topic, partitions, count, first=count)):
                 read_until(by_consume, consumer, ledger, lambda: len(ledger) == 6 * count)
             began = time.monotonic()
             assert topic in consumer.list_topics(timeout=PATIENCE).topics
@@ -491,7 +490,7 @@ def test_a_follower_that_is_read_from_dies(kafka3, topic_name):
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 2 * count)
         kafka3.kill(follower)
         try:
-            write(kafka3, topic, [0], count, first=2 * count, **IDEMPOTENT)
+            write(kafka3, topic, [0], count, first=2 * count)
             read_until(by_consume, consumer, ledger, lambda: len(ledger) == 3 * count)
             assert read_from() != follower
         finally:
@@ -515,7 +514,7 @@ def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
     with open_reader(kafka3, topic, [0], auto_offset_reset="latest", socket_timeout_ms=5000) as goes_on, \
             open_reader(kafka3, topic, [0], socket_timeout_ms=5000) as told:
         kafka3.kill(second)
-        write(kafka3, topic, [0], 50, first=100, **IDEMPOTENT)  # 100 … 149 are on the first replica only
+        write(kafka3, topic, [0], 50, first=100)  # 100 … 149 are on the first replica only
         for consumer, ledger in ((goes_on, follower), (told, strict)):
             read_until(by_poll, consumer, ledger, lambda ledger=ledger: len(ledger) == 150)
         kafka3.kill(first)
@@ -524,7 +523,7 @@ def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
         while kafka3.leaders(topic)[0] != second:
             assert time.monotonic() < deadline, "no unclean election"
             time.sleep(0.2)
-        write(kafka3, topic, [0], 200, first=100, **IDEMPOTENT)  # 100 … 299 again
+        write(kafka3, topic, [0], 200, first=100)  # 100 … 299 again
         follower.next[0] = 100
         read_until(by_poll, goes_on, follower, lambda: follower.next[0] == 300)
         assert follower.errors == []

@@ -96,7 +96,7 @@ def test_the_brokers_own_time_in_v1(oldest, topic_name):
 def test_the_api_on_the_oldest_broker(oldest, topic_name):
     topic, partitions = topic_name(), range(2)
     oldest.create_topic(topic, partitions=2)
-    write(oldest, topic, partitions, 500)
+    write(oldest, topic, partitions, 500, **OLD)
     ledger = Ledger(partitions)
     with open_reader(oldest, topic, partitions, enable_partition_eof=True) as consumer:
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 1000 and len(ledger.errors) == 2)
@@ -118,7 +118,7 @@ def test_the_api_on_the_oldest_broker(oldest, topic_name):
     with open_reader(oldest, topic, [0], offset=OFFSET_INVALID, auto_offset_reset="latest") as consumer:
         ledger = Ledger([0], first=500)
         read_until(by_consume, consumer, ledger, lambda: consumer.lag().get((topic, 0)) == 0)
-        write(oldest, topic, [0], 5, first=500)
+        write(oldest, topic, [0], 5, first=500, **OLD)
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 505)
 
 
@@ -157,12 +157,12 @@ def test_a_broker_that_is_too_old_is_refused_by_name(topic_name):
 def test_the_oldest_broker_dies_and_returns(oldest, topic_name):
     topic = topic_name()
     oldest.create_topic(topic)
-    write(oldest, topic, [0], 2000)
+    write(oldest, topic, [0], 2000, **OLD)
     ledger = Ledger([0])
     with open_reader(oldest, topic, [0], fetch_buffer_memory=1024 * 1024, max_partition_fetch_bytes=20_000) as consumer:
         read_until(by_consume, consumer, ledger, lambda: len(ledger) > 200)
         oldest.restart(1)
-        write(oldest, topic, [0], 100, first=2000)
+        write(oldest, topic, [0], 100, first=2000, **OLD)
         read_until(by_consume, consumer, ledger, lambda: len(ledger) == 2100)
     assert ledger.errors == []
 
