@@ -52,7 +52,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """The end of the process may hang, too: threads, clients that were not closed."""
+    """Threads and child processes that are still alive can hang the end of the process, too."""
     faulthandler.dump_traceback_later(_HANGS_SECONDS, exit=True, file=config.stash[_stderr])
 
 
@@ -65,14 +65,7 @@ def freed_memory_returns() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`, a file's tests stay in one process, in their order; tests/groups does as a whole, since its scenarios
-    are started together."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "tests/groups" if file.startswith("tests/groups/") else file
+    from by_file import ByFile
 
     return ByFile(config, log)
 

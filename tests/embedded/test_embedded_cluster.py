@@ -15,7 +15,7 @@ import pytest
 from kconsumer.testing import ClusterError, EmbeddedCluster
 from kconsumer.testing._probe import metadata
 
-PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS = 0, 1, 3, 10, 18
+PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 3, 10, 18, 22
 NOT_LEADER = 6
 
 
@@ -51,6 +51,16 @@ def test_records_keep_their_order_when_a_request_is_repeated(cluster: EmbeddedCl
     cluster.push_request_errors(PRODUCE, [NOT_LEADER, 0, NOT_LEADER])
     places = cluster.produce("t", [b"%d" % n for n in range(100)], {"batch.num.messages": 5, "retry.backoff.ms": 50})
     assert places == [(0, n) for n in range(100)]
+
+
+def test_produce_waits_for_no_producer_id(cluster: EmbeddedCluster) -> None:
+    """A new idempotent producer asks for its id after half a second."""
+    cluster.create_topic("t")
+    cluster.track_requests()
+    cluster.produce("t", [b"a"])
+    asked = {request.api_key for request in cluster.requests()}
+    assert PRODUCE in asked
+    assert INIT_PRODUCER_ID not in asked
 
 
 def test_topics_and_watermarks(cluster: EmbeddedCluster) -> None:

@@ -75,9 +75,9 @@ class Scenes:
                         cluster.resume(broker)
 
     def close(self) -> None:
-        for scene in list(self._running):  # an interrupted session: their threads end as their members do
-            for member in scene.members:
-                member.process.kill()
+        for scene in list(self._running):  # an interrupted session: their threads end as their processes do
+            for process in scene.processes:
+                process.kill()
         for cluster in self._clusters.values():
             cluster.stop()
 
@@ -86,6 +86,7 @@ class Ahead:
     """The scenarios of a session on their way."""
 
     def __init__(self, items: list[pytest.Function], scenes: Scenes) -> None:
+        self._scenes = scenes
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="scenario")
         self._futures: dict[str, Future[None]] = {}
         for item in items:
@@ -93,7 +94,12 @@ class Ahead:
             self._futures[item.nodeid] = self._pool.submit(item.obj, scenes, **parameters)
 
     def result(self, item: pytest.Function) -> None:
-        self._futures[item.nodeid].result()
+        """Return the result of a scenario. After the last one the clusters end: five idle brokers use CPU time."""
+        try:
+            self._futures.pop(item.nodeid).result()
+        finally:
+            if not self._futures:
+                self._scenes.close()
 
     def close(self) -> None:
         for future in self._futures.values():

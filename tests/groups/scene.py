@@ -26,7 +26,6 @@ from typing import Any
 from verdict import Event, Life, Verdict, Written, judge, story
 
 from kconsumer.testing import KafkaCluster
-from kconsumer.testing._artifacts import DEFAULT_VERSION, QUICK_START, class_path, compiled, jdk_program
 from kconsumer.testing._process import Children
 
 HERE = Path(__file__).parent
@@ -52,6 +51,8 @@ _JAVA_ASSIGNORS = {
     "range": "RangeAssignor", "roundrobin": "RoundRobinAssignor", "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
+JAVA = KafkaCluster(heap="96m")  # never started: Java members run as its Java programs do
+JAVA_LOG = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")
 _creating = threading.Lock()
 _numbers = itertools.count(1)
 
@@ -205,8 +206,12 @@ class Scene:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.end(error)
 
+    @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        return [member.process for member in self.members] + [writer._member.process for writer in self.writers]
+
     def end(self, failure: BaseException | None) -> None:
-        for process in [m.process for m in self.members] + [w._member.process for w in self.writers]:
+        for process in self.processes:
             self.children.end(process)
             if process.stdin is not None:
                 try:
@@ -284,19 +289,14 @@ class Scene:
         told = {"trace": str(trace), "topics": [self.topic] if topics is None else topics, "commit": commit,
                 "commit_every_s": commit_every_s}
         if kind == "java":
-            command = self._java({**told, "config": _java_config(options)})
+            command = JAVA._java_command(HERE / "JavaMember.java", [json.dumps(
+                {**told, "config": _java_config(options)})], *JAVA_LOG)
         else:
             command = [sys.executable, str(HERE / "member.py"), json.dumps(
                 {**told, "kind": MODULES[kind], "config": options, "output": dict(output or {})})]
         member = Member(life, self._spawn(command, place.name), trace, kind)
         self.members.append(member)
         return member
-
-    def _java(self, options: Mapping[str, Any]) -> list[str]:
-        return [jdk_program("java", 17), "-Xmx96m", "-XX:+UseSerialGC", QUICK_START, "-XX:-UsePerfData",
-                "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-                "-cp", class_path(DEFAULT_VERSION, compiled(HERE / "JavaMember.java")), "JavaMember",
-                json.dumps(options)]
 
     def _spawn(self, command: list[str], name: str) -> subprocess.Popen[bytes]:
         return self.children.spawn(command, self.directory / f"{name}.log", self.directory, stdin=subprocess.PIPE)

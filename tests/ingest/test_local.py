@@ -138,7 +138,7 @@ def test_a_killed_worker_is_replaced(cluster: Any, topic: str, tmp_path: Path):
                 killed.set()
             time.sleep(0.001)
 
-    thread = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     with Ingestion(options(cluster, topic, tmp_path), runner) as ingestion:
         ingestion.run()

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kconsumer import Consumer, TopicPartition
 
 PATIENCE = 60.0  # seconds within which anything must have happened; a broker's start takes some of them
-OLD = {"enable.idempotence": False, "max.in.flight": 1}  # a producer for old brokers, which keeps the order too
+OLD = {"enable.idempotence": False, "max.in.flight": 1}  # a producer for old brokers
 
 
 def value_of(partition, offset, size=100):
@@ -23,7 +23,7 @@ def write(cluster, topic, partitions, count, *, first=0, size=100, **config):
     """`count` records to each partition, whose offsets go on at `first`.
 
     The producer is idempotent, or OLD: the partitions of a new topic have no leader at first, and a request that is
-    sent again would arrive after later ones.
+    sent again would arrive after later ones, even with one in flight.
     """
     producer = confluent_kafka.Producer({
         "bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "linger.ms": 20, "enable.idempotence": True,

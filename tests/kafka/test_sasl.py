@@ -304,7 +304,7 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         "auto.commit.interval.ms": 200}, listener="SHORT")
     with kconsumer.Consumer(config) as consumer:
         consumer.subscribe([name])
-        writer = threading.Thread(target=write)
+        writer = threading.Thread(target=write, daemon=True)
         writer.start()
         read: list[int] = []
         end = time.monotonic() + 40

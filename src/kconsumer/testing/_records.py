@@ -48,7 +48,8 @@ def produce(
 
     Return their (partition, offset) in order.
 
-    The producer is idempotent: a new topic has no leader yet, and a retried request would arrive after later ones.
+    The producer is idempotent by default: a new topic has no leader yet, and a retried request would arrive after later
+    ones.
     """
     producer = confluent("confluent_kafka").Producer(
         {"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5, "enable.idempotence": True,

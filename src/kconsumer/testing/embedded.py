@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _BUNDLES = ("confluent_kafka.libs/librdkafka-*.so*", "confluent_kafka.libs/librdkafka.so*",
             "confluent_kafka/.dylibs/librdkafka*.dylib")
 _ALL = -1
+_PRODUCE = 0  # the API key
 # JoinGroup, Heartbeat, LeaveGroup, SyncGroup: the mock offers flexible versions, but reads them as inflexible ones.
 _READABLE = {11: 5, 12: 3, 13: 1, 14: 3}
 
@@ -75,6 +76,7 @@ class EmbeddedCluster:
         self._count = brokers
         self._racks = list(racks or [])
         self._mock: MockCluster | None = None
+        self._fails_produce = False  # an error was pushed
 
     # Life
 
@@ -138,10 +140,13 @@ class EmbeddedCluster:
         """Write records with confluent_kafka's producer and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties; by default it is idempotent. Returns
-        the (partition, offset) of each record in order.
+        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties. Returns the (partition, offset) of each
+        record in order.
         """
-        return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
+        # An idempotent producer keeps the order of repeated requests, but waits half a second before it begins. The
+        # mock does not remove its duplicates.
+        own = {"enable.idempotence": self._fails_produce, **(config or {})}
+        return _records.produce(self.bootstrap_servers, topic, records, own, timeout_s)
 
     def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
         """Return the low and high watermark of each partition.
@@ -168,6 +173,7 @@ class EmbeddedCluster:
         """
         if broker is None and rtt_ms:
             raise ValueError("rtt_ms needs a broker")
+        self._fails_produce |= api_key == _PRODUCE
         for error in errors:
             if broker is None:
                 self._core.push_request_error(api_key, error)
@@ -177,6 +183,7 @@ class EmbeddedCluster:
 
     def push_partition_errors(self, topic: str, partition: int, api_key: int, errors: Sequence[int]) -> None:
         """Answer the next requests for one partition with these errors, one each."""
+        self._fails_produce |= api_key == _PRODUCE
         for error in errors:
             code = self._core.push_partition_error(topic, partition, api_key, error)
             self._check(f"push an error for {topic} [{partition}]", code)

@@ -351,10 +351,7 @@ class KafkaCluster:
         does not compile, fails (with the end of its stderr) or takes longer than ``timeout_s``.
         """
         path = Path(source)
-        java = jdk_program("java", self._release.java)
-        command = [java, f"-Xmx{self._heap}", *self._jvm, *self._archive_options(java),
-                   "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-                   "-cp", class_path(self.version, compiled(path, self.version)), path.stem, *args]
+        command = self._java_command(path, args, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
         try:
             done = subprocess.run(command, input=stdin if stdin is not None else b"", capture_output=True, check=False,
                                   timeout=timeout_s)
@@ -366,6 +363,11 @@ class KafkaCluster:
         return done.stdout.decode()
 
     # Internal
+
+    def _java_command(self, source: Path, args: Sequence[str], *options: str) -> list[str]:
+        java = jdk_program("java", self._release.java)
+        return [java, f"-Xmx{self._heap}", *self._jvm, *self._archive_options(java), *options,
+                "-cp", class_path(self.version, compiled(source, self.version)), source.stem, *args]
 
     def _archive_options(self, java: str) -> list[str]:
         return class_archive(self.version, java, self._write_archive) if self._quick_start else []
@@ -477,6 +479,8 @@ class KafkaCluster:
                 "controller.quorum.voters": voters,
                 "broker.session.timeout.ms": 6000,
                 "broker.heartbeat.interval.ms": 1000,
+                # Every half second by default: half of what an idle broker computes.
+                "metadata.max.idle.interval.ms": 5000,
             }
         if self._release.numbers >= (4, 0):
             properties |= {"share.coordinator.state.topic.replication.factor": copies,

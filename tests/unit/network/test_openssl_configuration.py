@@ -51,7 +51,7 @@ def negotiated(tmp_path: Path, environment: dict[str, str]) -> str:
             served.recv(1)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=serve)
+        server = threading.Thread(target=serve, daemon=True)
         server.start()
         done = subprocess.run(
             [sys.executable, "-c", CLIENT, str(listener.getsockname()[1]), str(authority.write(tmp_path / "ca.pem"))],
