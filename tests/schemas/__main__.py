@@ -1,4 +1,4 @@
-"""Tries all public schemas in tables of each format, and writes docs/schemas.json; about 20 minutes.
+"""Tries all public schemas in tables of each format, and writes docs/schemas.json; about 40 minutes.
 
     python tests/schemas [--every N] [--package NAME]
 
@@ -9,6 +9,7 @@ Fails where a value is wrong.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 import tempfile
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from packages import PACKAGES, PublicSchema, public_schemas
-from trials import Outcome, tried
+from trials import Outcome, spark_session, tried
+
+from kconsumer.ingest.table_types import FORMATS
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "schemas.json"
+_EVERY_SPARK = 20  # Spark reads the tables of every so many schemas: each takes it seconds
 
 
 def main() -> int:
@@ -35,13 +39,17 @@ def main() -> int:
         name, _, version = package.partition("==")
         if only not in (None, name):
             continue
-        counts[name] = {"kind": kind, "version": version, "schemas": 0, "types": 0, "wrong": 0, "refused": {}}
+        counts[name] = {"kind": kind, "version": version, "schemas": 0, "types": 0, "wrong": 0, "spark": 0,
+                        "refused": {}}
+    by_spark = [number % _EVERY_SPARK == 0 for number in range(len(wanted))]
     with ProcessPoolExecutor(2) as pool:
-        for public, outcome in zip(wanted, pool.map(trial, wanted, chunksize=8), strict=True):
+        for public, outcome, is_read in zip(wanted, pool.map(trial, wanted, by_spark, chunksize=8), by_spark,
+                                            strict=True):
             found = counts[public.package]
             found["schemas"] += 1
             found["types"] += outcome.types
             found["wrong"] += bool(outcome.wrong)
+            found["spark"] += is_read and len(outcome.refused) < len(FORMATS)
             for format, reason in outcome.refused.items():
                 found["refused"].setdefault(format, Counter())[reason] += 1
                 print(f"refused: {public.name}: {format}: {reason}")
@@ -53,10 +61,15 @@ def main() -> int:
     return 1 if any(found["wrong"] for found in counts.values()) else 0
 
 
-def trial(public: PublicSchema) -> Outcome:
+@functools.cache
+def _spark() -> Any:
+    return spark_session()
+
+
+def trial(public: PublicSchema, by_spark: bool) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return tried(public, Path(folder))
+            return tried(public, Path(folder), _spark() if by_spark else None)
         except Exception as error:  # any error of a format's library is a finding
             return Outcome(wrong=[f"{type(error).__name__}: {error}"])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packages import PublicSchema, public_schemas
 from references import same
-from trials import tried
+from trials import spark_session, tried
 
 from kconsumer.ingest.table_types import FORMATS
 
@@ -28,6 +28,18 @@ def test_public_schemas_become_tables_with_the_values_of_the_references(tmp_path
         assert set(found.refused) in (set(), set(FORMATS)), (public.name, found.refused)
         refused += bool(found.refused)
     assert refused <= len(chosen) * 0.02
+
+
+@pytest.mark.timeout(600)
+def test_spark_reads_the_tables_of_public_schemas(tmp_path: Path):
+    pytest.importorskip("pyspark")
+    spark = spark_session()
+    try:
+        for number, public in enumerate(islice(public_schemas(), 0, None, 800)):
+            found = tried(public, tmp_path / str(number), spark)
+            assert not found.wrong and not found.refused, (public.name, found)
+    finally:
+        spark.stop()
 
 
 def test_a_refused_type_has_its_reason(tmp_path: Path):

@@ -65,8 +65,8 @@ def values_of(public: PublicSchema) -> Any:
     return JsonValues(public.schema)
 
 
-def tried(public: PublicSchema, folder: Path) -> Outcome:
-    """Try a schema in a new folder."""
+def tried(public: PublicSchema, folder: Path, spark: Any = None) -> Outcome:
+    """Try a schema in a new folder. `spark`: a session, which reads the tables too; see spark_session()."""
     made = Outcome()
     try:
         decoder = decoder_of(public)
@@ -96,7 +96,7 @@ def tried(public: PublicSchema, folder: Path) -> Outcome:
             made.wrong.append(f"decoded as {row!r}, not as {expected!r}: {data[:300]!r}")
             return made
     for format in [format for format in FORMATS if format not in made.refused]:
-        _table(decoder, rows, format, folder / format, made)
+        _table(decoder, rows, format, folder / format, made, spark=spark)
     return made
 
 
@@ -122,7 +122,7 @@ def _without_nanos(found: pa.DataType) -> pa.DataType:
     return found.value_type if pa.types.is_dictionary(found) else found
 
 
-def _table(decoder: Any, rows: pa.Array, format: str, folder: Path, made: Outcome) -> None:
+def _table(decoder: Any, rows: pa.Array, format: str, folder: Path, made: Outcome, *, spark: Any) -> None:
     storage = Storage(str(folder / "table"))
     schema = Output(decoder, (), "fail", storage, "", format=format).schema()
     columns = rows.flatten() if pa.types.is_struct(rows.type) else [rows]
@@ -141,7 +141,7 @@ def _table(decoder: Any, rows: pa.Array, format: str, folder: Path, made: Outcom
     batch = pa.record_batch([conformed(given[entry.name], entry.type) for entry in stored], schema=stored)
     writer.write(batch)
     table.commit(Commit(Progress(), writer.close()))
-    for reader, found in _read(format, folder, stored):
+    for reader, found in _read(format, folder, spark):
         for entry in stored:
             column = found[entry.name]
             column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -154,8 +154,20 @@ def _catalog(folder: Path) -> dict[str, str]:
     return {"name": "test", "type": "sql", "uri": f"sqlite:///{folder}/catalog.db"}
 
 
-def _read(format: str, folder: Path, stored: pa.Schema) -> Any:
-    """Yield (reader, its columns): the library of the format, and DuckDB and polars on the Parquet files."""
+def spark_session() -> Any:
+    """Return a new session of Spark for small tables of many schemas: nothing is compiled."""
+    from pyspark.sql import SparkSession
+
+    options = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
+               "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+               "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+               "spark.sql.session.timeZone": "UTC", "spark.sql.caseSensitive": "true",
+               "spark.sql.legacy.parquet.nanosAsLong": "true"}  # Spark has no nanoseconds
+    return SparkSession.builder.master("local[1]").config(map=options).getOrCreate()
+
+
+def _read(format: str, folder: Path, spark: Any) -> Any:
+    """Yield (reader, its columns): the library of the format, and other readers on the Parquet files."""
     table = folder / "table"
     files = [str(path) for path in table.rglob("*.parquet") if "_delta_log" not in str(path)]
     if format == "delta":
@@ -167,6 +179,8 @@ def _read(format: str, folder: Path, stored: pa.Schema) -> Any:
     with duckdb.connect() as connection:
         yield "DuckDB", connection.read_parquet(files).to_arrow_table()
     yield "polars", pl.read_parquet(files).to_arrow()
+    if spark is not None:
+        yield "Spark", spark.read.parquet(*files).toArrow()
 
 
 def _equal(found: pa.Array, stored: pa.Array, decoded: pa.Array, blurs: bool) -> bool:

@@ -107,6 +107,8 @@ def _position(ctx: click.Context, param: click.Parameter, given: str) -> str:
               help="Fields of the value to write; a.b is field b of a, of its items or of its values. Default: all.")
 @click.option("--recursion", type=click.IntRange(0, 10), default=1, show_default=True, metavar="N",
               help="Avro, Protobuf: levels of a type within itself that become columns; deeper ones are JSON text.")
+@click.option("--max-types", type=click.IntRange(1, 10_000_000), default=10_000, show_default=True, metavar="N",
+              help="Most types of the value's columns, with all nested ones.")
 @click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
               help="As --framing skip=N.")
 @click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),

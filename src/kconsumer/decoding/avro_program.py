@@ -15,7 +15,7 @@ from typing import Any
 
 from kconsumer.decoding import plan
 from kconsumer.decoding.avro_json import JsonOp, JsonOps
-from kconsumer.decoding.avro_schema import AvroSchemaError, Field, Schema, definition
+from kconsumer.decoding.avro_schema import TIMES, AvroSchemaError, Field, Schema, definition
 from kconsumer.decoding.plan import Node, Type
 
 
@@ -58,7 +58,6 @@ class Kind(IntEnum):
 
 
 CONSTANT_PADDING = 64  # the core's AvroDecoder::kConstantPadding
-MOST_OPS = 100_000     # a schema could name its types without limit
 
 
 @dataclass(frozen=True)
@@ -157,28 +156,30 @@ _READ = {
 _POWERS = {"millis": 3, "micros": 6, "nanos": 9}
 
 
-def compile_program(writer: Schema, reader: Schema, nodes: list[Node]) -> tuple[list[Op], list[JsonOp]]:
+def compile_program(writer: Schema, reader: Schema, nodes: list[Node],
+                    max_types: int) -> tuple[list[Op], list[JsonOp]]:
     """Return the operations that read a writer's data into the reader's columns, and operations that write JSON.
 
     Raises:
         ResolutionError: the reader's schema cannot hold the writer's data.
     """
-    compiler = _Compiler(nodes)
+    compiler = _Compiler(nodes, max_types * TIMES)
     compiler.add(lambda: compiler.resolve(writer, reader, 0, ""))
     return [op for op in compiler.ops if op is not None], compiler.json.made()
 
 
 class _Compiler:
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], most: int) -> None:
         self.nodes = nodes
+        self.most = most
         self.ops: list[Op | None] = []
         self.json = JsonOps()
 
     def add(self, make: Any) -> int:
         """Add an operation and return its index. Nested operations come later."""
         index = len(self.ops)
-        if index >= MOST_OPS:
-            raise AvroSchemaError(f"the Avro schema needs more than {MOST_OPS} operations")
+        if index >= self.most:
+            raise AvroSchemaError(f"the Avro schema needs more than {self.most:,} operations: set max_types")
         self.ops.append(None)
         try:
             self.ops[index] = make()

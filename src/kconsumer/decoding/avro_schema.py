@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from kconsumer.decoding.plan import MOST_TYPES
+
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 MOST_NESTED = 64
-MOST_TYPES = 10_000  # each use of a named type counts, since each has its columns
 MOST_DIGITS = 76  # of a decimal256
+TIMES = 10        # as many types and operations may a whole schema have as its columns
 _NAME = re.compile(r"[^.\0]+(\.[^.\0]+)*")  # more than Avro's specification allows: many schemas have hyphens
 # logical type → the type that it annotates
 _LOGICAL = {
@@ -41,7 +43,7 @@ class Schema:
     default: str | None = None          # of an enum; of the kind "recursive": the definition as JSON text
     fields: tuple[Field, ...] = ()      # of a record
     branches: tuple[Schema, ...] = ()   # of a union; an array or map has one
-    types: int = field(default=1, compare=False)  # total number, with itself
+    types: int = field(default=1, compare=False)  # total number, with itself; each use of a named type counts
     of: list[Schema] = field(default_factory=list, compare=False, repr=False)  # of the kind "recursive": the record
 
     @property
@@ -65,7 +67,8 @@ def definition(schema: Schema) -> Schema:
     return schema.of[0] if schema.kind == "recursive" else schema
 
 
-def read_schema(given: Any, references: Sequence[tuple[str, str]] = (), recursion: int = 1) -> Schema:
+def read_schema(given: Any, references: Sequence[tuple[str, str]] = (), recursion: int = 1,
+                max_types: int = MOST_TYPES) -> Schema:
     """Read a schema from JSON text, or from the result of json.loads().
 
     Args:
@@ -73,13 +76,14 @@ def read_schema(given: Any, references: Sequence[tuple[str, str]] = (), recursio
         recursion: levels of a record that contains itself; deeper ones are of the kind "recursive". 0: such a record is
             "recursive" wherever it is a field.
         references: (name, schema) of used types without a definition. Each comes after the types that it uses.
+        max_types: most types of the columns. The schema may have ten times as many, of which columns are chosen.
 
     Raises:
         AvroSchemaError: the schema is invalid, or nested more than 64 deep.
     """
     if isinstance(given, Schema):
         return given
-    parser = _Parser(recursion)
+    parser = _Parser(recursion, max_types * TIMES)
     for name, text in references:
         made = parser.schema(_loaded(text), "", 0)
         parser.named.setdefault(name, made)
@@ -96,8 +100,9 @@ def _loaded(given: Any) -> Any:
 
 
 class _Parser:
-    def __init__(self, recursion: int) -> None:
+    def __init__(self, recursion: int, most: int) -> None:
         self.recursion = recursion
+        self.most = most
         self.named: dict[str, Schema] = {}
         self.open: list[str] = []  # records whose fields are being read
         self.given: dict[str, tuple[Mapping[str, Any], str]] = {}  # their definitions, with the namespace outside
@@ -151,8 +156,8 @@ class _Parser:
 
     def counted(self, made: Schema) -> Schema:
         types = 1 + sum(below.types for below in (*made.branches, *(entry.schema for entry in made.fields)))
-        if types > MOST_TYPES:
-            self.fail(f"more than {MOST_TYPES} types in all")
+        if types > self.most:
+            self.fail(f"more than {self.most:,} types in all: set max_types, or a lower recursion")
         return replace(made, types=types)
 
     def union(self, given: list[Any], space: str, depth: int) -> Schema:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kconsumer._core.values.values import AvroProgram, DecodedValues, ValueDecoder, ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, branches_of, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, definition, read_schema
-from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_recursion, read_writers
-from kconsumer.decoding.plan import flatten, in_unit, picked
+from kconsumer.decoding.framing import (
+    CONFLUENT,
+    read_columns,
+    read_framing,
+    read_max_types,
+    read_recursion,
+    read_writers,
+)
+from kconsumer.decoding.plan import MOST_TYPES, flatten, in_unit, picked
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import Learned, RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
@@ -20,11 +28,12 @@ class _Reader:
     """A reader's schema with its columns, and the programs of known writers."""
 
     def __init__(self, schema: Schema, columns: tuple[str, ...] | None, framing: tuple[int, int],
-                 unit: str | None) -> None:
+                 unit: str | None, max_types: int) -> None:
         self.schema = schema
+        self.max_types = max_types
         self.chosen = _chosen(schema, columns)
         self.type = column_type(self.chosen) if unit is None else in_unit(column_type(self.chosen), unit)
-        self.nodes = flatten(self.type)
+        self.nodes = flatten(self.type, max_types)
         self.core = ValueDecoder(self.nodes, framing, -1)
         self.any: AvroProgram | None = None
         self.given: dict[int | str, AvroProgram] = {}          # of the option writers
@@ -32,7 +41,7 @@ class _Reader:
         self.learned: Learned[AvroProgram] = Learned()
 
     def program(self, writer: Schema) -> AvroProgram:
-        return AvroProgram(*compile_program(writer, self.chosen, self.nodes))
+        return AvroProgram(*compile_program(writer, self.chosen, self.nodes, self.max_types))
 
 
 def _chosen(schema: Schema, columns: tuple[str, ...] | None, path: str = "") -> Schema:
@@ -73,6 +82,7 @@ class Avro(RegistryDecoder[_Reader]):
             error of its row. Default: the units of the schema.
         recursion: levels of a record that contains itself which become columns; deeper ones are JSON text. 0: such a
             record is JSON wherever it is a field.
+        max_types: most types of the columns, with all nested ones.
 
     Raises:
         TypeError: writers is not a dict of int, columns is not a list of names, or there is no schema.
@@ -86,7 +96,8 @@ class Avro(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
-                 columns: Iterable[str] | None = None, unit: str | None = None, recursion: int = 1) -> None:
+                 columns: Iterable[str] | None = None, unit: str | None = None, recursion: int = 1,
+                 max_types: int = MOST_TYPES) -> None:
         if unit not in (None, "us", "ns"):
             raise ValueError(f"invalid unit {unit!r}: expected us or ns")
         schema, registry, framing = with_registry(schema, registry, subject, framing)
@@ -97,13 +108,14 @@ class Avro(RegistryDecoder[_Reader]):
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
             raise ValueError("cannot combine a registry with writer= or writers=: the registry has the writers' "
                              "schemas")
-        levels = read_recursion(recursion)
-        written = None if writer is None else read_schema(writer, recursion=levels)
-        known = read_writers(writers, lambda one: read_schema(one, recursion=levels))
+        read = partial(read_schema, recursion=read_recursion(recursion), max_types=read_max_types(max_types))
+        written = None if writer is None else read(writer)
+        known = read_writers(writers, read)
         names = read_columns(columns)
-        reader = None if schema is None else _Reader(read_schema(schema, recursion=levels), names, (kind, skip), unit)
+        reader = None if schema is None else _Reader(read(schema), names, (kind, skip), unit, max_types)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, writer=written,
-                         writers=known, framing=framing, columns=names, unit=unit, recursion=recursion)
+                         writers=known, framing=framing, columns=names, unit=unit, recursion=recursion,
+                         max_types=max_types)
         self._set(schema=None if reader is None else reader.schema, _framing=(kind, skip),
                   _subjects=None if registry is None else Subjects(registry, subject), _warnings=Warnings(),
                   _readers={})
@@ -112,7 +124,8 @@ class Avro(RegistryDecoder[_Reader]):
             self._readers[""] = reader
 
     def _new_reader(self, schema: Schema) -> _Reader:
-        reader = _Reader(schema, self.options["columns"], self._framing, self.options["unit"])
+        reader = _Reader(schema, self.options["columns"], self._framing, self.options["unit"],
+                         self.options["max_types"])
         self._prepare(reader)
         return reader
 
@@ -138,7 +151,7 @@ class Avro(RegistryDecoder[_Reader]):
     def _newest(self, subjects: Subjects, subject: str) -> Schema:
         found = subjects.newest_of(subject)
         try:
-            return _read(found, self.options["recursion"])
+            return self._read_schema(found)
         except AvroSchemaError as error:
             raise AvroSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
@@ -155,7 +168,7 @@ class Avro(RegistryDecoder[_Reader]):
 
     def _compiled(self, reader: _Reader, reference: int | str, found: RegistrySchema) -> AvroProgram:
         try:
-            writer = _read(found, self.options["recursion"])
+            writer = self._read_schema(found)
             program = reader.program(writer)
         except ValueError as error:
             self._warnings.once(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference,
@@ -164,8 +177,7 @@ class Avro(RegistryDecoder[_Reader]):
         self._warnings.lost(reference, lost_fields(writer, reader.schema))
         return program
 
-
-def _read(found: RegistrySchema, recursion: int) -> Schema:
-    if found.type not in ("AVRO", ""):
-        raise AvroSchemaError(f"its type is {found.type}, not AVRO")
-    return read_schema(found.text, found.references, recursion)
+    def _read_schema(self, found: RegistrySchema) -> Schema:
+        if found.type not in ("AVRO", ""):
+            raise AvroSchemaError(f"its type is {found.type}, not AVRO")
+        return read_schema(found.text, found.references, self.options["recursion"], self.options["max_types"])

@@ -78,6 +78,17 @@ def read_recursion(levels: Any) -> int:
     return levels
 
 
+def read_max_types(most: Any) -> int:
+    """Return the most types of a schema.
+
+    Raises:
+        ValueError: not a number in 1 .. 10,000,000.
+    """
+    if type(most) is not int or not 1 <= most <= 10_000_000:
+        raise ValueError(f"invalid max_types {most!r}: expected a number in 1 .. 10000000")
+    return most
+
+
 def read_header(value: bytes) -> int | str:
     """Return the schema reference in a header: the id, or the GUID.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
@@ -19,7 +20,6 @@ from kconsumer.decoding import plan
 from kconsumer.decoding.plan import Field, Type, ValueType
 
 _MOST_NESTED = 60
-_MOST_TYPES = 10_000
 
 _CONNECT = {"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float32": "float32",
             "float64": "float64", "bytes": "binary"}
@@ -65,8 +65,27 @@ _ANY = _Shape()
 _RAW = _Shape(is_raw=True)
 
 
-def schema_type(text: str, references: Sequence[tuple[str, str]] = (), unit: str = "us",
-                untyped: str = "object", lost: list[str] | None = None) -> Type:
+@dataclass(frozen=True)
+class _Place:
+    """The place of a schema that is read."""
+
+    document: str = ""
+    depth: int = 0
+    open: tuple[str, ...] = ()  # the references being followed
+    columns: tuple[str, ...] | None = None  # paths of the needed fields; None: all
+    field: str | None = None    # the row's field that the schema is of, or is nested in; None: of the row
+
+    def below(self, name: str) -> _Place | None:
+        """Return the place of a field; None if no column needs it."""
+        if self.columns is None or name in self.columns:
+            return replace(self, columns=None, field=self.field or name)
+        paths = tuple(path[len(name) + 1:] for path in self.columns if path.startswith(f"{name}."))
+        return replace(self, columns=paths, field=self.field or name) if paths else None
+
+
+def schema_type(text: str, references: Sequence[tuple[str, str]] = (), unit: str = "us", *, untyped: str = "object",
+                lost: list[str] | None = None, columns: tuple[str, ...] | None = None,
+                max_types: int = plan.MOST_TYPES) -> Type:
     """Return the type of the values of a JSON Schema. All fields are nullable.
 
     Args:
@@ -76,14 +95,16 @@ def schema_type(text: str, references: Sequence[tuple[str, str]] = (), unit: str
         untyped: column of a field whose schema has `properties` or `items` and no `type`: that of an "object" (or
             array), or "json" for values of any type.
         lost: receives the paths of declared fields that have no column: those of patterns beside named fields.
+        columns: paths such as ``a.b`` of the fields that are needed; the others are `json`. None: all.
+        max_types: most schemas to read, each as often as it is used.
 
     Raises:
         JsonSchemaError: a text is not JSON, a reference has no target, or the schema has too many types.
     """
     documents = {name: _document(name, inner) for name, inner in references}
     documents[""] = _document("the schema", text)
-    reader = _Reader(documents, unit, untyped)
-    return reader.column(reader.shape(documents[""], "", 0, ()), "", [] if lost is None else lost)
+    reader = _Reader(documents, unit, untyped, max_types)
+    return reader.column(reader.shape(documents[""], _Place(columns=columns)), "", [] if lost is None else lost)
 
 
 def _document(name: str, text: str) -> Any:
@@ -94,11 +115,13 @@ def _document(name: str, text: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, documents: dict[str, Any], unit: str, untyped: str) -> None:
+    def __init__(self, documents: dict[str, Any], unit: str, untyped: str, max_types: int) -> None:
         self.documents = documents
         self.untyped = untyped
         self.strings = {"date": plan.DATE, "date-time": plan.timestamp(unit, "UTC")}
+        self.max_types = max_types
         self.types = 0
+        self.fields: Counter[str] = Counter()  # of the row, each with its types
         for name, document in list(documents.items()):
             self.add_resources(document, name)
 
@@ -115,27 +138,28 @@ class _Reader:
             elif isinstance(at, list):
                 waiting += [(below, base) for below in at]
 
-    def shape(self, schema: Any, document: str, depth: int, open: tuple[str, ...]) -> _Shape:
-        """Return the shape of a schema in a document: that of all its parts which apply to the same value.
-
-        `open`: the references being followed.
-        """
+    def shape(self, schema: Any, at: _Place) -> _Shape:
+        """Return the shape of a schema: that of all its parts which apply to the same value."""
         self.types += 1
-        if self.types > _MOST_TYPES:
-            raise JsonSchemaError(f"the JSON Schema has more than {_MOST_TYPES} types in all")
+        if at.field is not None:
+            self.fields[at.field] += 1
+        if self.types > self.max_types:
+            raise JsonSchemaError(str(plan.too_many(self.max_types, self.fields)))
         if not isinstance(schema, Mapping):
             return _ANY
-        if depth > _MOST_NESTED or "$dynamicRef" in schema or "$recursiveRef" in schema:
+        if at.depth > _MOST_NESTED or "$dynamicRef" in schema or "$recursiveRef" in schema:
             return _RAW
-        document = _resource(schema, document) if _resource(schema, document) in self.documents else document
+        resource = _resource(schema, at.document)
+        at = replace(at, document=resource if resource in self.documents else at.document, depth=at.depth + 1)
 
-        def inner(below: Any) -> _Shape:
-            return self.shape(below, document, depth + 1, open)
+        def inner(below: Any, name: str | None = None) -> _Shape:
+            place = at if name is None else at.below(name)
+            return _ANY if place is None else self.shape(below, place)
 
         parts = []
         if isinstance(schema.get("$ref"), str):
-            parts.append(self.referred(schema["$ref"], document, depth, open))
-            if _OLD_DRAFT.search(str(_member(self.documents[document], "$schema"))):
+            parts.append(self.referred(schema["$ref"], at))
+            if _OLD_DRAFT.search(str(_member(self.documents[at.document], "$schema"))):
                 return parts[0]  # there, what stands beside $ref does not count
         parts.insert(0, self.own(schema, inner))
         parts += [inner(below) for below in _listed(schema, "allOf")]
@@ -151,7 +175,7 @@ class _Reader:
                 parts += [_either([inner(below), _ANY]) for below in conditional.values() if isinstance(below, Mapping)]
         return reduce(_both, parts)
 
-    def own(self, schema: Mapping[str, Any], inner: Callable[[Any], _Shape]) -> _Shape:
+    def own(self, schema: Mapping[str, Any], inner: Callable[..., _Shape]) -> _Shape:
         """Return the shape without the parts that are schemas of the same value."""
         details = {}
         if schema.get("contentEncoding") == "base64":
@@ -167,7 +191,7 @@ class _Reader:
         ragged = isinstance(items, list) or "prefixItems" in schema
         return _Shape(
             _stated(schema), details,
-            {name: inner(below) for name, below in properties.items()} if isinstance(properties, Mapping) else {},
+            {name: inner(below, name) for name, below in properties.items()} if isinstance(properties, Mapping) else {},
             inner(others) if isinstance(others, Mapping) else None,
             _RAW if ragged else inner(items) if isinstance(items, Mapping) else None,
             has_patterns=bool(schema.get("patternProperties")))
@@ -200,23 +224,24 @@ class _Reader:
             return plan.map_of(plan.TEXT, Field("value", self.column(shape.values, f"{path}[]", lost)))
         return plan.RAW_JSON
 
-    def referred(self, reference: str, document: str, depth: int, open: tuple[str, ...]) -> _Shape:
+    def referred(self, reference: str, at: _Place) -> _Shape:
         name, fragment = urldefrag(reference)
         if not name:
-            name = document
+            name = at.document
         elif name not in self.documents:
-            name = urljoin(_resource(self.documents[document], document), name)
+            name = urljoin(_resource(self.documents[at.document], at.document), name)
         place = f"{name}#{fragment}"
-        if place in open:  # a type that contains itself
+        if place in at.open:  # a type that contains itself
             return _RAW
         found = None
         if name in self.documents:
             find = _anchored if fragment and not fragment.startswith("/") else _pointed
             found = find(self.documents[name], unquote(fragment))
         if found is None:
-            raise JsonSchemaError(f"invalid JSON Schema: no schema for $ref {reference!r}"
-                                  f"{f' of {document}' if document else ''}: add it to the schema or its references")
-        return self.shape(found, name, depth + 1, (*open, place))
+            of = f" of {at.document}" if at.document else ""
+            raise JsonSchemaError(f"invalid JSON Schema: no schema for $ref {reference!r}{of}: add it to the schema or "
+                                  "its references")
+        return self.shape(found, replace(at, document=name, open=(*at.open, place)))
 
 
 def _member(schema: Any, name: str) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
 from kconsumer._core.values.values import DecodedValues, ValueDecoder, ValueSource
-from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing
+from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_max_types
 from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
-from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type
+from kconsumer.decoding.plan import MOST_TYPES, UNITS, Type, flatten, projected, read_type
 from kconsumer.decoding.registry import MOST_ASKED, RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
@@ -20,11 +20,12 @@ from kconsumer.errors.printable import printable
 class _Reader:
     """A type and its columns."""
 
-    def __init__(self, type: Type, columns: tuple[str, ...] | None, framing: tuple[int, int],
-                 epoch: str | None, truncate: bool) -> None:
+    def __init__(self, type: Type, framing: tuple[int, int], options: Mapping[str, Any]) -> None:
         self.whole = type
-        self.type = projected(type, columns)
-        self.core = ValueDecoder(flatten(self.type), framing, -1 if epoch is None else UNITS[epoch], truncate)
+        self.type = projected(type, options["columns"])
+        epoch = options["epoch"]
+        self.core = ValueDecoder(flatten(self.type, options["max_types"]), framing,
+                                 -1 if epoch is None else UNITS[epoch], options["truncate"])
         self.compared: set[int | str] = set()  # writers' schemas already compared with the type
 
 
@@ -56,6 +57,8 @@ class Json(RegistryDecoder[_Reader]):
             ``type``. Default: "object", for which values of other types are errors; "json" takes any value.
         truncate: cut off the digits of times and timestamps that the unit cannot hold, as Spark does. Default: they are
             an error.
+        max_types: most types of the columns, with all nested ones; of a registry's JSON Schema, of the schemas that it
+            consists of.
 
     Raises:
         TypeError, ValueError: the schema, the framing or the epoch is invalid.
@@ -67,7 +70,8 @@ class Json(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None,
-                 unit: str | None = None, untyped: str | None = None, truncate: bool = False) -> None:
+                 unit: str | None = None, untyped: str | None = None, truncate: bool = False,
+                 max_types: int = MOST_TYPES) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         if epoch is not None and (not isinstance(epoch, str) or epoch not in UNITS):
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
@@ -79,11 +83,12 @@ class Json(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid untyped {untyped!r}: expected object or json")
         if untyped is not None and registry is None:
             raise ValueError("untyped= needs a registry: in a schema, declare the type of each field")
-        names = read_columns(columns)
         kind = read_framing(framing)
-        reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch, truncate)
-        super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
-                         epoch=epoch, columns=names, unit=unit, untyped=untyped, truncate=truncate)
+        options = {"registry": registry, "subject": subject, "framing": framing, "epoch": epoch,
+                   "columns": read_columns(columns), "unit": unit, "untyped": untyped, "truncate": truncate,
+                   "max_types": read_max_types(max_types)}
+        reader = None if schema is None else _Reader(read_type(schema), kind, options)
+        super().__init__(None if reader is None else reader.type, **options)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
                   _warnings=Warnings(), _readers={} if reader is None else {"": reader},
                   _whole=None if reader is None else reader.whole)
@@ -121,8 +126,7 @@ class Json(RegistryDecoder[_Reader]):
         return self._whole
 
     def _new_reader(self, schema: Type) -> _Reader:
-        return _Reader(schema, self.options["columns"], self._framing, self.options["epoch"],
-                       self.options["truncate"])
+        return _Reader(schema, self._framing, self.options)
 
     def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         if self._subjects is not None and self._framing[0] == CONFLUENT:
@@ -133,13 +137,21 @@ class Json(RegistryDecoder[_Reader]):
         found = subjects.newest_of(subject)
         without: list[str] = []
         try:
-            made = _read(found, self.options["unit"] or "us", self.options["untyped"] or "object", without)
+            made = self._read_schema(found, without)
         except ValueError as error:
             raise JsonSchemaError(f"the newest schema of subject {subject}: {error}") from error
         if without:
             self._warnings.once(("without", subject), "the schema of subject %s declares fields by pattern, which have "
                                 "no column; they are skipped: %s", subject, ", ".join(map(printable, without[:20])))
         return made
+
+    def _read_schema(self, found: RegistrySchema, without: list[str] | None = None) -> Type:
+        if found.type not in ("JSON", ""):
+            raise JsonSchemaError(f"it is not of type JSON, but {found.type}")
+        options = self.options
+        return schema_type(found.text, found.references, options["unit"] or "us",
+                           untyped=options["untyped"] or "object", lost=without, columns=options["columns"],
+                           max_types=options["max_types"])
 
     def _compare(self, subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
         """Log which fields of new writers' schemas are lost."""
@@ -154,7 +166,7 @@ class Json(RegistryDecoder[_Reader]):
                 reader.compared = set()
             reader.compared.add(reference)
             try:
-                lost = lost_columns(_read(found), reader.whole)
+                lost = lost_columns(self._read_schema(found), reader.whole)
             except ValueError as error:
                 self._warnings.once(("unreadable", reference), "schema %s: %s", reference, error)
             else:
@@ -176,10 +188,3 @@ def _sources(batches: Any, keys: bool, rows: int) -> Iterator[ValueSource]:
             if not hasattr(batch, "value_source"):
                 raise TypeError(f"expected batches of records, not {type(batch).__name__}")
             yield batch.value_source(keys)
-
-
-def _read(found: RegistrySchema, unit: str = "us", untyped: str = "object",
-          without: list[str] | None = None) -> Type:
-    if found.type not in ("JSON", ""):
-        raise JsonSchemaError(f"it is not of type JSON, but {found.type}")
-    return schema_type(found.text, found.references, unit, untyped, without)

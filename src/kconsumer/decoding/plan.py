@@ -35,7 +35,7 @@ class ValueType(IntEnum):
 
 
 MOST_NESTED = 64
-MOST_NODES = 10_000
+MOST_TYPES = 10_000  # default of max_types
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TOO_DEEP = f"the schema is nested more than {MOST_NESTED} deep"
 _MOST_SHOWN = 200  # longest text of a type in a message, in characters
@@ -174,9 +174,9 @@ def fixed(width: int) -> Type:
 def struct(fields: tuple[Field, ...]) -> Type:
     """Return a struct; its field names are unique."""
     names = [entry.name for entry in fields]
+    if len(set(names)) < len(names):
+        raise ValueError(f"field {next(name for name in names if names.count(name) > 1)!r} is declared twice")
     for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"field {name!r} is declared twice")
         if "\0" in name:
             raise ValueError(f"invalid field name {name!r}: a name must not have NUL characters")
     return Type(ValueType.STRUCT, "+s", children=fields)
@@ -419,20 +419,39 @@ def type_name(of: Type) -> str:
 
 # ---- for the core
 
-def flatten(root: Type) -> list[Node]:
+def too_many(most: int, fields: Mapping[str, int]) -> ValueError:
+    """Return the error of a schema with more types than `most`.
+
+    `fields`: the types of each field of the row, or of those that are known.
+    """
+    name = max(fields, key=lambda name: fields[name], default=None)
+    choose = "" if name is None else f"choose columns without {name!r} (which has {fields[name]:,} or more), or "
+    return ValueError(f"the schema has more than {most:,} types: {choose}set max_types")
+
+
+def count_types(of: Type, known: dict[int, int]) -> int:
+    """Return the number of types with all nested ones. `known`: the numbers of types that occur again, by id()."""
+    found = known.get(id(of))
+    if found is None:
+        found = known[id(of)] = 1 + sum(count_types(child.type, known) for child in of.children)
+    return found
+
+
+def flatten(root: Type, most: int = MOST_TYPES) -> list[Node]:
     """Return the nodes of a type: the row first, each node before its nested ones.
 
     Raises:
-        ValueError: the type is nested more than 64 deep, or has more than 10,000 nodes.
+        ValueError: the type is nested more than 64 deep, or has more than `most` nodes.
     """
+    known: dict[int, int] = {}
+    if count_types(root, known) > most:
+        raise too_many(most, {child.name: count_types(child.type, known) for child in root.children})
     nodes: list[Node] = []
 
     def add(entry: Field, parent: int, depth: int) -> int:
         if depth > MOST_NESTED:
             raise ValueError(_TOO_DEEP)
         of, index = entry.type, len(nodes)
-        if index >= MOST_NODES:
-            raise ValueError(f"the schema has more than {MOST_NODES} columns")
         nodes.append(Node(entry.name, of.format, of.type, entry.nullable, of.is_signed, of.is_large, of.has_zone,
                           of.width, of.unit, of.precision, of.scale, parent, of.symbols))
         children = tuple(add(child, index, depth + 1) for child in of.children)

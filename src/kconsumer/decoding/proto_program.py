@@ -44,7 +44,6 @@ class Absent(IntEnum):
     MESSAGE = 3
 
 
-_MOST_FIELDS = plan.MOST_NODES
 _MOST_COMPARED = 500  # messages; a comparison nests as deep
 
 
@@ -85,6 +84,7 @@ class Options:
     unit: str = "ns"           # of Timestamp and Duration
     truncate: bool = False     # digits that the unit cannot hold; else they are an error
     recursion: int = 1         # levels of a recursive message that become columns; deeper ones become JSON
+    max_types: int = plan.MOST_TYPES
 
 
 # ---- columns
@@ -176,9 +176,10 @@ class _Columns:
 
     def column(self, entry: ProtoField, columns: tuple[str, ...] | None = None) -> plan.Field:
         self.fields += 1
-        if self.fields > _MOST_FIELDS:
-            raise ProtoSchemaError(f"{self.schema.name} needs more than {_MOST_FIELDS} columns: choose columns, or set "
-                                   "recursion to 0, by which messages that contain themselves become JSON")
+        if self.fields > self.options.max_types:
+            raise ProtoSchemaError(f"{self.schema.name} has more than {self.options.max_types:,} types: choose "
+                                   "columns, set recursion to 0, by which messages that contain themselves become "
+                                   "JSON, or set max_types")
         if entry.type in (proto.MESSAGE, proto.GROUP):
             message = self.schema.message(entry.type_name)
             if message.is_map_entry:

@@ -13,10 +13,11 @@ from kconsumer.decoding.framing import (
     read_columns,
     read_framing,
     read_header,
+    read_max_types,
     read_recursion,
     read_writers,
 )
-from kconsumer.decoding.plan import UNITS, flatten, projected
+from kconsumer.decoding.plan import MOST_TYPES, UNITS, flatten, projected
 from kconsumer.decoding.proto_known import known_files
 from kconsumer.decoding.proto_program import Options, compile_program, lost_fields, row_type
 from kconsumer.decoding.proto_schema import (
@@ -43,7 +44,7 @@ class _Reader:
                  framing: tuple[int, int]) -> None:
         self.schema = schema
         self.type = row_type(schema, options, columns)
-        self.nodes = flatten(self.type)
+        self.nodes = flatten(self.type, options.max_types)
         self.core = ValueDecoder(self.nodes, framing, -1)
         self.any: _Writer | None = None
         self.given: dict[int | str, _Writer] = {}              # of the option writers
@@ -89,6 +90,7 @@ class Protobuf(RegistryDecoder[_Reader]):
         truncate: cut off the digits of a Timestamp or Duration that the unit cannot hold. Default: they are an error.
         recursion: levels of a message that contains itself which become columns; deeper ones are JSON text. 0: such a
             message is JSON wherever it is a field. google.protobuf.Struct, Value and ListValue always are.
+        max_types: most types of the columns, with all nested ones.
 
     Raises:
         TypeError: a schema has another type.
@@ -107,7 +109,8 @@ class Protobuf(RegistryDecoder[_Reader]):
     def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
                  subject: str | None = None, columns: Iterable[str] | None = None,
                  writers: Mapping[int, Any] | None = None, framing: str | None = None, enums: str = "dictionary",
-                 unit: str = "ns", truncate: bool = False, recursion: int = 1) -> None:
+                 unit: str = "ns", truncate: bool = False, recursion: int = 1,
+                 max_types: int = MOST_TYPES) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
@@ -121,11 +124,11 @@ class Protobuf(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
         names = read_columns(columns)
         known = read_writers(writers, lambda one: _writer(one, given or read_schema(one)))
-        options = Options(enums, unit, truncate, read_recursion(recursion))
+        options = Options(enums, unit, truncate, read_recursion(recursion), read_max_types(max_types))
         reader = None if given is None else _Reader(given, names, options, (kind, skip))
         super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
                          registry=registry, subject=subject, columns=names, writers=known, framing=framing, enums=enums,
-                         unit=unit, truncate=truncate, recursion=recursion)
+                         unit=unit, truncate=truncate, recursion=recursion, max_types=max_types)
         self._set(schema=given, _framing=(kind, skip), _options=options, _readers={}, _warnings=Warnings(),
                   _subjects=None if registry is None else Subjects(registry, subject, "serialized"))
         if reader is not None:

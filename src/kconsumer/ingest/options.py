@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Avro, Decoder, Json, Protobuf, RegistryError, SchemaRegistry
+from kconsumer.decoding.plan import MOST_TYPES
 from kconsumer.decoding.registry_decoder import RegistryDecoder
 from kconsumer.errors import KafkaException
 from kconsumer.ingest.bad_limit import BadLimit, BadRecords
@@ -76,6 +77,7 @@ class IngestOptions:
     message: str | None = None  #: protobuf: the full name of the message
     columns: tuple[str, ...] = ()  #: fields of the value to write, such as a or a.b; (): all
     recursion: int = 1  #: avro, protobuf: levels of a type within itself that become columns; deeper ones are JSON text
+    max_types: int = MOST_TYPES  #: most types of the value's columns, with all nested ones
     bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | os.PathLike[str] | None = None  #: the folder for bad_records="dead-letter"
     #: most bad records of a commit: a share such as "1%", or a number; None: fewer than 1,000 in a row
@@ -199,7 +201,8 @@ class IngestOptions:
 
     def _new_decoder(self) -> RegistryDecoder[Any]:
         registry = SchemaRegistry(dict(self.registry)) if self.registry else None
-        shared: dict[str, Any] = {"framing": self.framing, "registry": registry, "columns": self.columns or None}
+        shared: dict[str, Any] = {"framing": self.framing, "registry": registry, "columns": self.columns or None,
+                                  "max_types": self.max_types}
         with self._decoding():
             if self.value == "json":
                 return Json(None if self.schema is None else parse_schema(self.schema), truncate=True, **shared)

@@ -372,8 +372,13 @@ def test_schemas_without_end_are_refused():
     fields = [field("a", record(name="r0"))]
     for i in range(1, 40):
         fields.append(field(f"f{i}", record(field("x", f"r{i - 1}"), field("y", f"r{i - 1}"), name=f"r{i}")))
-    with pytest.raises(ValueError, match="more than 10000 types"):
+    with pytest.raises(ValueError, match="more than 100,000 types in all: set max_types"):
         Avro(record(*fields))
+    with pytest.raises(ValueError, match=r"more than 10,000 types: choose columns without 'f12' \(which has "):
+        Avro(record(*fields[:13]))
+    assert str(Avro(record(*fields[:13]), columns=["f2.x"]).type).count("struct") == 5
+    whole = Avro(record(*fields[:13]), max_types=100_000)
+    assert str(whole.type).count("struct") == sum(2**(n + 1) - 1 for n in range(13)) + 1
 
 
 def test_names_and_namespaces():

@@ -471,8 +471,15 @@ def test_messages_that_contain_themselves_are_json_where_they_do():
 def test_a_schema_of_too_many_columns_is_refused():
     layers = [message(f"L{i}", *(field(f"f{j}", j, f".t.L{i + 1}") for j in range(1, 30))) for i in range(20)]
     made = file(*layers, message("L20", field("v", 1, "int32")))
-    with pytest.raises(ValueError, match="more than 10000 columns"):
+    with pytest.raises(ValueError, match=r"more than 10,000 types: choose columns without 'f1' \(.*max_types"):
         Protobuf(file_set(made), "t.L0")
+    few = Protobuf(file_set(made), "t.L17", columns=["f1.f2", "f3"], max_types=2000)
+    with pytest.raises(ValueError, match="more than 100 types"):
+        few._remade(few.schema, max_types=100)
+    with pytest.raises(ValueError, match="more than 10,000 types"):
+        Protobuf(file_set(made), "t.L17")
+    assert len(few._readers[""].nodes) == 1 + (1 + 59) + (1 + 29 * 59)
+    assert len(Protobuf(file_set(made), "t.L17", max_types=50_000)._readers[""].nodes) == 1 + 29 * (1 + 29 * 59)
 
 
 def test_editions():

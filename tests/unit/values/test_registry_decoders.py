@@ -283,8 +283,33 @@ def test_json_schemas_that_are_refused():
                    for n in range(9)} | {"l9": {"type": "string"}}
     laughs = {"$defs": definitions, "$ref": "#/$defs/l0"}
     server = Client(versions={("s", "latest"): Schema(json.dumps(laughs), "JSON")})
-    with pytest.raises(ValueError, match="more than 10000 types"):
+    with pytest.raises(ValueError, match=r"more than 10,000 types: choose columns without 'a' \(which has 9,999 "):
         Json(SchemaRegistry(server), subject="s").resolved()
+
+
+def test_columns_and_max_types_admit_a_large_json_schema():
+    definitions: dict[str, object] = {f"l{n}": {"type": "object", "properties": {
+        k: {"$ref": f"#/$defs/l{n + 1}"} for k in "abcdefgh"}} for n in range(5)} | {"l5": {"type": "string"}}
+    text = json.dumps({"$defs": definitions, "$ref": "#/$defs/l0"})
+    registry = SchemaRegistry(Client(versions={("s", "latest"): Schema(text, "JSON")}))
+    with pytest.raises(ValueError, match="more than 10,000 types"):
+        Json(registry, subject="s").resolved()
+    some = Json(registry, subject="s", columns=["b.c.d", "e.f.g.a.b"], framing="none").resolved()
+    assert some.type is not None and str(some.type) == (
+        "struct<b: struct<c: struct<d: struct<" + ", ".join(
+            f"{k}: struct<{', '.join(f'{m}: string' for m in 'abcdefgh')}>" for k in "abcdefgh") +
+        ">>>, e: struct<f: struct<g: struct<a: struct<b: string>>>>>")
+    value = {"a": 5, "e": {"f": {"g": {"a": {"b": "x"}}}}}
+    assert pa.array(some.decode([json.dumps(value).encode()])).to_pylist() == [
+        {"b": None, "e": {"f": {"g": {"a": {"b": "x"}}}}}]
+    with pytest.raises(ValueError, match=r"no field 'b\.x'"):
+        Json(registry, subject="s", columns=["b.x"]).resolved()
+    whole = Json(registry, subject="s", framing="none", max_types=100_000).resolved()
+    assert str(whole.type).count("string") == 8**5
+    with pytest.raises(ValueError, match="more than 1,000 types: choose columns without 'a'"):
+        whole._remade(whole.type, max_types=1000)
+    with pytest.raises(ValueError, match="invalid max_types 0"):
+        Json("int64", max_types=0)
 
 
 def test_lost_fields_of_a_json_writer_are_logged_once(caplog):

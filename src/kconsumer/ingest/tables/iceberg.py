@@ -31,6 +31,7 @@ from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ingest.tables.iceberg_compaction import Compaction, lease_of, revoke
 from kconsumer.ingest.tables.iceberg_files import data_file, partition_record
+from kconsumer.ingest.tables.iceberg_names import back, named_as
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
@@ -83,6 +84,7 @@ class IcebergTable:
         self._with_letters: dict[str, int] = {}  # by run: the number of its last commit with dead letters
         self.prefix = ""
         self._table: Any = None
+        self._named: Any = None  # the table's schema with the names of the values
         self._state = JobState()
 
     @property
@@ -106,13 +108,15 @@ class IcebergTable:
         if self._table is None:
             refuse_foreign(self.storage.open(), self.storage.uri, iceberg=True)
             return None, schema
+        self._named = named_as(self._table, schema)
         self._check_spec()
-        wanted = self._widened(schema)
-        for path in missing(schema, self._columns()):
-            if self._table.schema().find_field(path).required:
+        known = self._columns()
+        wanted = widened(known, schema, self._evolve, self.name, "iceberg")
+        for path in missing(schema, known):
+            if self._named.find_field(path).required:
                 raise IngestError(f"{self.name} has the required field {path}, which the schema lacks: add it, or give "
                                   "another table")
-        return self._columns(), wanted
+        return known, wanted
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> pa.Schema:
         known, wanted = self.preview(schema, partition_by)
@@ -120,18 +124,18 @@ class IcebergTable:
             self._create(schema)
             known, wanted = self.preview(schema, partition_by)  # another run may have made it
         if wanted != known:
-            self._again(lambda: self._add_fields(schema))
+            self._again(lambda: self._add_fields(schema, partition_by))
+            self._named = named_as(self._table, schema)
         return self._columns()
 
     def _columns(self) -> pa.Schema:
-        return pa.schema([(field.name, field.type) for field in stored_schema(self._table.schema().as_arrow())])
+        """Return the columns, with the names that the values have for them."""
+        return pa.schema([(field.name, field.type) for field in stored_schema(self._named.as_arrow())])
 
-    def _widened(self, schema: pa.Schema) -> pa.Schema:
-        return widened(self._columns(), schema, self._evolve, self.name, "iceberg")
-
-    def _add_fields(self, schema: pa.Schema) -> None:
+    def _add_fields(self, schema: pa.Schema, partition_by: Sequence[str]) -> None:
+        _, wanted = self.preview(schema, partition_by)
         with self._table.update_schema() as update:
-            update.union_by_name(_nullable(self._widened(schema)))
+            update.union_by_name(_nullable(back(wanted, self._named, self._table)))
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
@@ -262,8 +266,8 @@ class IcebergTable:
         """Add the files, whose footers are read."""
         self._check_spec()
         try:
-            files = [data_file(self._table, self._uri(entry.path), partition_record(self._table, entry.partition))
-                     for entry in entries]
+            files = [data_file(self._table, self._uri(entry.path), partition_record(self._table, entry.partition),
+                               self._named) for entry in entries]
         except FileNotFoundError:  # another run has removed them, since it has claimed the job after the check
             self._refresh()
             self._check(number)
@@ -333,7 +337,7 @@ class IcebergTable:
     def _check_spec(self) -> None:
         """Raise IngestError if the table is partitioned in another way: files with rows of two partitions, or files
         that are split for nothing, would be the result."""
-        schema = self._table.schema()
+        schema = self._named
         found = [_said(field.transform, str(schema.find_column_name(field.source_id)))
                  for field in self._table.spec().fields if str(field.transform) != "void"]  # void: a dropped one
         wanted = [_said(transform, source) for source, transform, _ in self._wanted_spec()]

@@ -192,7 +192,7 @@ class Compaction:
             writer.abandon()
             raise
         [entry] = entries
-        return data_file(table, self._uri(entry.path), tasks[0].file.partition)
+        return data_file(table, self._uri(entry.path), tasks[0].file.partition, table.schema())
 
     def _commit(self, table: Any, spec: int, deletes: set[str], old: Sequence[Any], new: Sequence[Any]) -> None:
         if not self._holds(table):

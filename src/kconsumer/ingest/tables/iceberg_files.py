@@ -17,7 +17,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 OURS: Final = "kconsumer."  # prefix of the properties with offsets, in tables and in summaries of snapshots
 
 
-def data_file(table: Any, path: str, partition: Any) -> Any:
+def data_file(table: Any, path: str, partition: Any, schema: Any) -> Any:
     """Return the entry of a Parquet file for a manifest; its footer is read.
 
     Args:
@@ -25,6 +25,7 @@ def data_file(table: Any, path: str, partition: Any) -> Any:
         path: the URI of the file.
         partition: the values of the table's partition fields, as a record of PyIceberg. PyIceberg would derive them
             from the footer, which has no bounds for long texts and for NaN, and none that tell a bucket.
+        schema: the table's schema, with the names of the columns in the file.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -34,7 +35,8 @@ def data_file(table: Any, path: str, partition: Any) -> Any:
 
     metadata = table.metadata
     plain = 1 + max(spec.spec_id for spec in metadata.partition_specs)
-    given = {"partition_specs": [*metadata.partition_specs, PartitionSpec(spec_id=plain)], "default_spec_id": plain}
+    given = {"partition_specs": [*metadata.partition_specs, PartitionSpec(spec_id=plain)], "default_spec_id": plain,
+             "schemas": [schema], "current_schema_id": schema.schema_id}
     try:
         found = parquet_file_to_data_file(table.io, metadata.model_copy(update=given), path)
     except OverflowError:  # PyIceberg reads bounds as Python's dates, which end in the year 9999
