@@ -331,7 +331,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef int32_t node
         if self.leave_sent:
             return INT64_MAX
-        if not self.in_group or not self.join_sent:
+        if not self.in_group or not self.join_sent or self._goes_silently():
             self._left(now_ms)
             return 0
         node = self.coordinator.coordinator()
@@ -352,6 +352,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return 0
         return INT64_MAX
 
+    cdef bint _goes_silently(self) noexcept nogil:
+        return not self.member.leaves_for_good() and self.config.group_instance_id.empty()
+
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef int64_t deadline = INT64_MAX
         if self.member.leaving != NULL:
@@ -366,8 +369,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
         self.joins_at_end = self.joins
         self._identify(body.message)
-        body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
-                                     else <int>STATIC_LEAVE_EPOCH)
+        body.message.member_epoch = <int>LEAVE_EPOCH if self.member.leaves_for_good() else <int>STATIC_LEAVE_EPOCH
         self._send(body, node, CHANNEL_COORDINATOR, kind, self.session, now_ms, deadline_ms)
 
     cdef void _left(self, int64_t now_ms) noexcept nogil:
