@@ -37,6 +37,7 @@ class Settings:
     metadata_max_age_ms: int
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
+    metadata_cluster_check_enable: bool
     allow_auto_create_topics: bool
     default_api_timeout_ms: int
     socket_timeout_ms: int
