@@ -52,7 +52,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """What is alive at the end of the process may hang it, too."""
+    """A thread that is alive at the end of the process may hang it, too."""
     faulthandler.dump_traceback_later(_HANGS_SECONDS, exit=True, file=config.stash[_stderr])
 
 
