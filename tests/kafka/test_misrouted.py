@@ -18,10 +18,9 @@ def test_a_broker_checks_that_a_connection_is_meant_for_it(kafka, wrong, answer)
     driver = NetworkDriver([(host, int(port))], Clock())
     driver.ready(-2)
     driver.poll_until(lambda: driver.ready(-2) == READY)
-    driver.disconnect(-2)
     driver.set_cluster("another" if wrong == "cluster" else metadata.cluster_id)
     node = next(iter(metadata.brokers)) + (wrong == "broker")
-    driver.set_nodes([(node, host, int(port))])
+    driver.set_nodes([(node, "localhost", int(port))])  # another name: a new connection
     driver.ready(node)
     driver.poll_until(lambda: driver.ready(node) in (READY, BACKOFF))
     assert driver.ready(node) == answer
