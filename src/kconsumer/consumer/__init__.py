@@ -54,7 +54,7 @@ _LOGICAL = (OFFSET_BEGINNING, OFFSET_END, OFFSET_STORED, OFFSET_INVALID)
 # Without a fix by the user, no records arrive. So poll() returns these errors if there is no error_cb.
 _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 # Log lines report connection failures too, with more detail.
-_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError.REBOOTSTRAP_REQUIRED)
 
 Self = TypeVar("Self", bound="Consumer")
 

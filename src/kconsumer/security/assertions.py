@@ -71,6 +71,11 @@ class Assertions:
         signed = f"{_part(header)}.{_part(claims)}"
         return f"{signed}.{_base64url(self._sign(signed.encode()))}"
 
+    def forget(self) -> None:
+        """Drop the key and its passphrase."""
+        self._key = Hidden()
+        self._passphrase = None
+
     def _sign(self, data: bytes) -> bytes:
         name, key = f"{_PREFIX}private.key.pem", str(self._key)
         if self._key_file is not None:

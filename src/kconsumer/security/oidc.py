@@ -48,6 +48,7 @@ class OidcTokens:
         self._assertions = Assertions(settings) if uses_assertions(settings) else None
         self._encodes_header = settings.sasl_oauthbearer_header_urlencode
         self._id = settings.sasl_oauthbearer_client_id or ""
+        self._assertion = Hidden()  # the latest one
         self._secret = Hidden(settings.sasl_oauthbearer_client_secret or "")
         self._scope = settings.sasl_oauthbearer_scope
         self._extensions = read_extensions(settings.sasl_oauthbearer_extensions or "")
@@ -75,7 +76,8 @@ class OidcTokens:
         self._stopped = True
         self._woken.set()
         self._secret = Hidden()
-        self._assertions = None
+        if self._assertions is not None:
+            self._assertions.forget()
 
     def _run(self, consumer: weakref.ref[ConsumerCore]) -> None:
         while not self._stopped and _open_one(consumer) is not None:
@@ -133,14 +135,16 @@ class OidcTokens:
     def _form(self, headers: dict[str, str]) -> dict[str, str]:
         """Return the form of the request; a client's secret is added to the headers."""
         form = {"grant_type": self._grant}
-        if self._grant == JWT_BEARER and self._assertions is not None:
-            form["assertion"] = self._assertions.make()
-        elif self._assertions is not None:
-            form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": self._assertions.make()}
-            if self._id:
-                form["client_id"] = self._id
-        else:
+        if self._assertions is None:
             headers["Authorization"] = f"Basic {self._credentials()}"
+        else:
+            self._assertion = Hidden(self._assertions.make())
+            if self._grant == JWT_BEARER:
+                form["assertion"] = str(self._assertion)
+            else:
+                form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": str(self._assertion)}
+                if self._id:
+                    form["client_id"] = self._id
         if self._scope:
             form["scope"] = self._scope
         return form
@@ -152,9 +156,9 @@ class OidcTokens:
         return base64.b64encode(":".join(parts).encode()).decode()
 
     def _without_secret(self, text: str) -> str:
-        """Mask the secret: a provider may quote the request."""
+        """Mask the secret and the assertion: a provider may quote the request."""
         for secret in (self._secret, urllib.parse.quote(self._secret), urllib.parse.quote_plus(self._secret),
-                       self._credentials() if self._secret else ""):  # fmt: skip
+                       self._credentials() if self._secret else "", self._assertion):  # fmt: skip
             if secret:
                 text = text.replace(secret, "***")
         return text

@@ -9,12 +9,12 @@ from kconsumer._core.consumer.consumer import leave_operation
 
 LEFT, LEFT_FOR_A_WHILE = -1, -2
 STATIC = {"group_instance_id": "me"}
-LEAVE_LEAST_US = 5_000_000
+TIMEOUT_US = 5_000_000
 
 
 def close(member, membership):
     """The group's part of close()."""
-    assert list(member.consumer._leaving_group(LEAVE_LEAST_US, leave_operation(membership))) == []
+    assert list(member.consumer._leaving_group(TIMEOUT_US, leave_operation(membership))) == []
 
 
 @pytest.mark.parametrize(("settings", "membership", "is_sent"), [

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 import kconsumer
 from kconsumer import ConfigurationError, KafkaError, config
+from kconsumer.security.oidc import OidcTokens
 
 SOON_S = 30
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -240,6 +241,16 @@ def unusable(files: dict[str, str], **more: str) -> str:
 ])
 def test_an_unusable_file_is_reported(files: dict[str, str], more: dict[str, str], why: str) -> None:
     assert unusable(files, **more).endswith(why.format(**files))
+
+
+def test_an_assertion_that_the_provider_quotes_is_masked(files: dict[str, str]) -> None:
+    settings = config.parse({
+        "bootstrap.servers": "h", "security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER",
+        OIDC + "method": "oidc", OIDC + "token.endpoint.url": "https://h/", OIDC + "grant.type": JWT_BEARER,
+        OIDC + "assertion.file": files["assertion"]})
+    tokens = OidcTokens(settings)
+    tokens._form({})
+    assert tokens._without_secret("invalid_grant: aaa.bbb.ccc") == "invalid_grant: ***"
 
 
 @pytest.mark.parametrize(("more", "message"), [
