@@ -45,7 +45,6 @@ DIRECTIVES = {
     "initializedcheck": False,
     "cdivision": True,
     "embedsignature": True,
-    "freethreading_compatible": True,
 }
 
 

@@ -66,11 +66,6 @@ def main() -> int:
     # Some tests import others, and benchmarks/. kconsumer is not in the tree's root, but in its folder src.
     # The installed tests.core is found before one that was built in the tree.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([sysconfig.get_path("platlib"), str(tree)])}
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        # An extension that does not declare itself would turn the GIL on; ours must not be the one that needs this.
-        code = "import kconsumer, sys; assert not sys._is_gil_enabled(), 'importing kconsumer has turned the GIL on'"
-        subprocess.run([sys.executable, "-c", code], check=True, cwd=tempfile.gettempdir())
-        environment["PYTHON_GIL"] = "0"
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-c", str(tree / "pyproject.toml"), "--rootdir", str(tree), "-q",
          "-p", "no:cacheprovider", "-m", "not slow and not spark and not kafka",

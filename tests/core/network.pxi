@@ -231,6 +231,10 @@ cdef class DelegateDriver:
             list_.push_back(address_of(entry))
         self.network.set_nodes(list_, self.clock.now_ms())
 
+    def set_cluster(self, cluster_id):
+        """Network.set_cluster."""
+        self.network.set_cluster(to_string(cluster_id))
+
     def rebootstrap(self):
         """Network.rebootstrap."""
         self.network.rebootstrap(self.clock.now_ms())
@@ -343,6 +347,7 @@ cdef class NetworkDriver(DelegateDriver):
         config.use_all_dns_ips = options.pop("use_all_dns_ips", True)
         config.canonical_bootstrap = options.pop("canonical_bootstrap", False)
         config.api_version_request = options.pop("api_version_request", True)
+        config.cluster_check = options.pop("cluster_check", True)
         config.api_version_request_timeout_ms = options.pop("api_version_request_timeout_ms", 10000)
         config.receive_message_max_bytes = options.pop("receive_message_max_bytes", 100000000)
         self.configure_sasl(config, options.pop("sasl", None))

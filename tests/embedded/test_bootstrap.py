@@ -1,12 +1,13 @@
 """Bootstrap servers: one that drops packets, and canonical names."""
 
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
 from api_helpers import settings
 
-from kconsumer import Consumer, KafkaError, scan
+from kconsumer import Consumer, KafkaError, KafkaException, scan
 from kconsumer.testing import EmbeddedCluster
 
 TOPIC = "bootstrap"
@@ -66,3 +67,14 @@ def test_a_lookup_of_canonical_names_is_not_an_error(canonical):
 def test_a_scan_waits_for_canonical_names(canonical):
     for _ in range(3):
         assert sum(map(len, scan(canonical, TOPIC).batches())) == 1
+
+
+def test_names_that_do_not_resolve_end_a_call_at_its_timeout():
+    """Whatever `bootstrap.resolve.timeout.ms` is: no call waits for the names for ever."""
+    config = {"bootstrap.servers": "no-such-host.invalid:9092", "bootstrap.resolve.timeout.ms": 60_000}
+    with Consumer(config) as consumer:
+        start = time.monotonic()
+        with pytest.raises(KafkaException):
+            consumer.list_topics(timeout=0.5)
+        assert consumer.poll(0.1) is None
+        assert time.monotonic() - start < 30

@@ -11,8 +11,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KAFKA_VERSION = "4.3.1"  # of the protocol (tools/generate_protocol.py)
-CONFIG_VERSION = "4.4.0"  # of the table of properties (src/kconsumer/config/properties.py)
+KAFKA_VERSION = "4.4.0"  # of the protocol (tools/generate_protocol.py) and of the table of properties
 OTHERS = ["org.slf4j:slf4j-api:1.7.36",
           *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
 FETCH_SECONDS = 600
@@ -24,9 +23,9 @@ def jar_path(artifact: str) -> Path:
     return ROOT / "build" / "kafka-clients" / f"{name}-{version}.jar"
 
 
-def fetch_jars(version: str = KAFKA_VERSION) -> list[Path]:
+def fetch_jars() -> list[Path]:
     """The jars, kafka-clients first; through Maven the first time, which another test process waits for."""
-    artifacts = [f"org.apache.kafka:kafka-clients:{version}", *OTHERS]
+    artifacts = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}", *OTHERS]
     folder = jar_path(artifacts[0]).parent
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="ascii") as lock:

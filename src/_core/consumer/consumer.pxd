@@ -15,7 +15,7 @@ from kconsumer._core.consumer.decode_gate cimport DecodeGate
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
 from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.application_event cimport (
-    ApplicationEvent, AssignorAnswerEvent, CloseEvent, ListOffsetsEvent, TopicMetadataEvent,
+    ApplicationEvent, AssignorAnswerEvent, CloseEvent, LeaveOperation, ListOffsetsEvent, TopicMetadataEvent,
 )
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
 from kconsumer._core.events.assignor_call cimport AssignorCall

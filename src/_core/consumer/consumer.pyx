@@ -40,8 +40,9 @@ from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport (
     EVENT_ACK_REBALANCE, EVENT_ASSIGNOR_ANSWER, EVENT_CLOSE, EVENT_COMMIT, EVENT_FETCH_COMMITTED, EVENT_LEAVE_CALLBACK,
-    EVENT_LEAVE_GROUP, EVENT_LIST_OFFSETS, EVENT_SUBSCRIBE, EVENT_TOPIC_METADATA, AckRebalanceEvent, CommitEvent,
-    FetchCommittedEvent, LeaveCallbackEvent, LeaveGroupEvent, OffsetQuery, SubscribeEvent,
+    EVENT_LEAVE_GROUP, EVENT_LIST_OFFSETS, EVENT_SUBSCRIBE, EVENT_TOPIC_METADATA, LEAVE_DEFAULT, LEAVE_FOR_GOOD,
+    LEAVE_REMAIN, AckRebalanceEvent, CommitEvent, FetchCommittedEvent, LeaveCallbackEvent, LeaveGroupEvent,
+    LeaveOperation, OffsetQuery, SubscribeEvent,
 )
 from kconsumer._core.events.assignor_call cimport AssignorData, GroupMember, MemberAssignment, TopicPartitions
 from kconsumer._core.events.background_event cimport (

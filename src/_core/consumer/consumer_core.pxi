@@ -16,6 +16,16 @@ cdef enum:
 _CLOSED = "Consumer closed"
 _HANDLE_CLOSED = "Handle has been closed"
 
+_LEAVE_OPERATIONS = {"default": LEAVE_DEFAULT, "leave": LEAVE_FOR_GOOD, "remain": LEAVE_REMAIN}
+
+
+def leave_operation(membership):
+    """Return the LeaveOperation for the argument of close(). Raises ValueError."""
+    if membership not in _LEAVE_OPERATIONS:
+        raise ValueError(f"invalid value {membership!r} for membership: expected one of "
+                         f"{', '.join(_LEAVE_OPERATIONS)}")
+    return _LEAVE_OPERATIONS[membership]
+
 
 @cython.no_gc
 cdef class ConsumerCore(ConsumerParts):
@@ -111,7 +121,7 @@ cdef class ConsumerCore(ConsumerParts):
         """A call: GroupCore serves rebalances and the interval's commit here."""
         return ()
 
-    def _leaving_group(self, int64_t timeout_us):
+    def _leaving_group(self, int64_t timeout_us, LeaveOperation operation):
         """A call: GroupCore runs callbacks for close(), then posts the commit and the leave."""
         return ()
 
@@ -685,16 +695,17 @@ cdef class ConsumerCore(ConsumerParts):
 
     # ---- the end
 
-    def close(self, timeout=None):
+    def close(self, timeout=None, membership="default"):
         """Stop fetching, close connections, end the network thread; the second time a no-op.
 
         Args:
             timeout: seconds that brokers may take (float), counted from the end of the rebalance callback of close();
                 None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
+            membership: a word for leave_operation().
         """
-        self.run(self._closing_call(timeout))
+        self.run(self._closing_call(timeout, leave_operation(membership)))
 
-    def _closing_call(self, timeout):
+    def _closing_call(self, timeout, LeaveOperation operation=LEAVE_DEFAULT):
         """The call that close() runs."""
         cdef Question end
         cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
@@ -707,7 +718,7 @@ cdef class ConsumerCore(ConsumerParts):
         self.enter()
         try:
             try:
-                yield from self._leaving_group(timeout_us)
+                yield from self._leaving_group(timeout_us, operation)
             except BaseException as raised:
                 if self.in_child() or isinstance(raised, GeneratorExit):  # the latter: its event loop is gone
                     raise

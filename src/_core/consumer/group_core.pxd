@@ -32,7 +32,8 @@ cdef class GroupCore(ConsumerCore):
     cdef object ask_application(self, BackgroundEvent& event)
     cdef int _begin_revocation(self, Rebalance taken) except -1
     cdef int _end_revocation(self, Rebalance taken) except -1
-    cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1
+    cdef int _end_subscription(self, Rebalance leaving, bint closing, LeaveOperation operation, int64_t timeout_us,
+                               bint lost) except -1
     cdef int _hide_topics(self, const vector[string]& names, TopicPatterns& matcher) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
     cdef int _add_unassigned(self, vector[PartitionState*]& states, vector[PartitionState*]& out) except -1

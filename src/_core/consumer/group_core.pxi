@@ -332,15 +332,15 @@ cdef class GroupCore(ConsumerCore):
             return
         if self.in_rebalance and self.callback_thread == threading.get_ident():
             # Called from a callback: end its subject, and run no other callback.
-            yield from self._leaving(False, self.group.session_timeout_ms * 1000, False)
+            yield from self._leaving(False, LEAVE_DEFAULT, self.group.session_timeout_ms * 1000, False)
             return
         self.enter()
         try:
-            yield from self._leaving(False, self.group.session_timeout_ms * 1000, True)
+            yield from self._leaving(False, LEAVE_DEFAULT, self.group.session_timeout_ms * 1000, True)
         finally:
             self.busy.store(0)
 
-    def _leaving(self, bint closing, int64_t timeout_us, bint call_back):
+    def _leaving(self, bint closing, LeaveOperation operation, int64_t timeout_us, bint call_back):
         """End the subscription: run on_revoke (on_lost if fenced), post commit and leave.
 
         The event is posted even if a callback raises. The timeout counts from the callback's end.
@@ -364,11 +364,13 @@ cdef class GroupCore(ConsumerCore):
                 yield from self._calling_back("lost" if lost else "revoke", partition_tuples(leaving.partitions), True)
         finally:
             if not self.in_child():
-                self._end_subscription(leaving, closing, timeout_us, lost)
+                self._end_subscription(leaving, closing, operation, timeout_us, lost)
 
-    cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1:
+    cdef int _end_subscription(self, Rebalance leaving, bint closing, LeaveOperation operation, int64_t timeout_us,
+                               bint lost) except -1:
         cdef LeaveGroupEvent* event = new LeaveGroupEvent(INT64_MAX)
         event.closing = closing
+        event.operation = operation
         if self.group.auto_commit and not lost:
             self._standing(leaving.states, event.offsets)
         self.subscription.clear()
@@ -393,14 +395,14 @@ cdef class GroupCore(ConsumerCore):
         self.background.attention.clear(<uint32_t>ATTENTION_REBALANCE)
         return lost
 
-    def _leaving_group(self, int64_t timeout_us):
+    def _leaving_group(self, int64_t timeout_us, LeaveOperation operation):
         """Run this part of close(): the following CLOSE waits for the event posted here."""
         cdef CommitEvent* commit
         cdef LeaveGroupEvent* leave
         if not self.config.has_group:
             return
         if self.subscribed:
-            yield from self._leaving(True, timeout_us, True)
+            yield from self._leaving(True, operation, timeout_us, True)
             return
         if self.group.auto_commit:
             commit = new CommitEvent(in_ms(self.end_deadline(timeout_us)), False)
@@ -411,6 +413,7 @@ cdef class GroupCore(ConsumerCore):
         # The leave of an unsubscribe() may be in progress, with more time than close() allows.
         leave = new LeaveGroupEvent(in_ms(self.end_deadline(timeout_us)))
         leave.closing = True
+        leave.operation = operation
         leave.epoch = self.subscription_epoch
         self.application.add(leave)
 

@@ -106,6 +106,8 @@ cdef int configure_network(NetworkConfig& config, settings, version) except -1:
     config.broker_address_ttl_ms = settings.broker_address_ttl
     config.canonical_bootstrap = settings.client_dns_lookup == "resolve_canonical_bootstrap_servers_only"
     config.api_version_request = settings.api_version_request
+    config.cluster_check = (settings.metadata_cluster_check_enable
+                            and settings.metadata_recovery_strategy == "rebootstrap")
     config.log_connection_close = settings.log_connection_close
     config.api_version_request_timeout_ms = settings.api_version_request_timeout_ms
     config.receive_message_max_bytes = settings.receive_message_max_bytes

@@ -117,11 +117,15 @@ struct LeaveCallbackEvent : ApplicationEvent {
   LeaveCallbackEvent() : ApplicationEvent(EVENT_LEAVE_CALLBACK) {}
 };
 
+// What the coordinator hears of a leave (KIP-1092). By default a static member stays, and others leave.
+enum LeaveOperation { LEAVE_DEFAULT, LEAVE_FOR_GOOD, LEAVE_REMAIN };
+
 // unsubscribe(), and the group part of close(). on_revoke has run. Completes after the commit and the leave.
 struct LeaveGroupEvent : ApplicationEvent {
   std::vector<PartitionOffset> offsets;  // commit these first; empty: nothing to commit
   uint64_t epoch = 0;
-  bool closing = false;  // a static member then stays in the group (classic) or leaves temporarily (epoch -2)
+  bool closing = false;
+  LeaveOperation operation = LEAVE_DEFAULT;
   explicit LeaveGroupEvent(int64_t deadline) : ApplicationEvent(EVENT_LEAVE_GROUP, deadline, true) {}
 };
 

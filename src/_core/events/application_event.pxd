@@ -71,11 +71,15 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
     cdef cppclass LeaveCallbackEvent(ApplicationEvent):
         LeaveCallbackEvent()
 
+    cdef enum LeaveOperation:
+        LEAVE_DEFAULT, LEAVE_FOR_GOOD, LEAVE_REMAIN
+
     cdef cppclass LeaveGroupEvent(ApplicationEvent):
         LeaveGroupEvent(int64_t)
         vector[PartitionOffset] offsets
         uint64_t epoch
         bint closing
+        LeaveOperation operation
 
     cdef cppclass AckRebalanceEvent(ApplicationEvent):
         AckRebalanceEvent(RebalanceKind)

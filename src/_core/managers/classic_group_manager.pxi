@@ -704,16 +704,16 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- leaving
 
     cdef void _leave(self, int64_t now_ms) noexcept nogil:
-        """Leave the group. A static member keeps its place for its next start. Without a coordinator the member ends at
-        its session timeout."""
+        """Leave the group, or only forget it (leaves_for_good). Without a coordinator the member ends at its session
+        timeout."""
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = INT64_MAX
-        cdef bint leave_is_needed = (self.group.group_instance_id.empty() and not self.member_id.empty()
-                                and self.coordinator.node >= 0)
+        cdef bint wanted = self.membership.leaves_for_good() and not self.member_id.empty()
+        cdef bint leave_is_needed = wanted and self.coordinator.node >= 0
         if self.leave_in_flight:
             return
-        if not leave_is_needed and self.coordinator.node < 0 and not self.member_id.empty():
+        if wanted and not leave_is_needed:
             self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the group "
                                       b"drops this member when its session times out", self.group.group_id.c_str())
         if leave_is_needed:

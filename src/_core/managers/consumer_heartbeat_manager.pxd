@@ -63,6 +63,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _pattern(self, string& pattern) noexcept nogil
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil
     cdef int64_t _leave(self, int64_t now_ms) noexcept nogil
+    cdef bint _goes_silently(self) noexcept nogil
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _send_end(self, int32_t node, int32_t kind, int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef void _left(self, int64_t now_ms) noexcept nogil

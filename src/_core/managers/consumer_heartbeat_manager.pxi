@@ -320,7 +320,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef int32_t node
         if self.leave_sent:
             return INT64_MAX
-        if not self.in_group or not self.join_sent:
+        if not self.in_group or not self.join_sent or self._goes_silently():
             self._left(now_ms)
             return 0
         node = self.coordinator.coordinator()
@@ -341,6 +341,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return 0
         return INT64_MAX
 
+    cdef bint _goes_silently(self) noexcept nogil:
+        return not self.membership.leaves_for_good() and self.group.group_instance_id.empty()
+
     cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef int64_t deadline = INT64_MAX
         if self.membership.leaving != NULL:
@@ -356,7 +359,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef Request* request
         self.joins_at_end = self.joins
         self._identify(body.message)
-        body.message.member_epoch = (<int>LEAVE_EPOCH if self.group.group_instance_id.empty()
+        body.message.member_epoch = (<int>LEAVE_EPOCH if self.membership.leaves_for_good()
                                      else <int>STATIC_LEAVE_EPOCH)
         request = self.send(body, node, CHANNEL_COORDINATOR, kind, now_ms, deadline_ms)
         request.cookie = self.session

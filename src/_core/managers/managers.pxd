@@ -5,7 +5,7 @@ from kconsumer._core.base.cpp cimport (
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport (
     AckRebalanceEvent, AssignorAnswerEvent, CommitEvent, FetchCommittedEvent, LeaveCallbackEvent, LeaveGroupEvent,
-    ListOffsetsEvent, SubscribeEvent, TopicMetadataEvent,
+    LeaveOperation, ListOffsetsEvent, SubscribeEvent, TopicMetadataEvent,
 )
 from kconsumer._core.events.assignor_call cimport AssignorCall, GroupMember, TopicInput, TopicPartitions
 from kconsumer._core.events.background_event cimport BackgroundEventQueue, MergedCommitsHold

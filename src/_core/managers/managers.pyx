@@ -27,7 +27,7 @@ from kconsumer._core.base.status cimport (
     ERR_LOG_TRUNCATION, ERR_MAX_POLL_EXCEEDED, ERR_NO_OFFSET, ERR_SSL, ERR_TIMED_OUT, ERR_UNKNOWN_PARTITION,
     ERR_UNSUPPORTED_FEATURE, ERR_WAIT_COORD,
 )
-from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.events.application_event cimport LEAVE_DEFAULT, LEAVE_FOR_GOOD, OffsetQuery
 from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT, ATTENTION_CONTROL, BACKGROUND_ASSIGNOR, BACKGROUND_COMMIT, BACKGROUND_ERROR, BACKGROUND_THROTTLE,
     BackgroundEvent, commit_status,

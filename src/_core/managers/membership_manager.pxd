@@ -29,7 +29,8 @@ cdef class MembershipManager(RequestManager):
     cdef bint in_leave_callback                  # thread: N (of LeaveCallbackEvent, until LeaveGroupEvent)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know it yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
-    cdef bint closing                            # thread: N (close() leaves: static members leave too)
+    cdef bint closing                            # thread: N (close() leaves, not unsubscribe())
+    cdef LeaveOperation operation                # thread: N (of the latest leave)
     cdef bint resubscribed  # thread: N (subscribe() was called during the leave: join again after it)
     cdef int64_t started_ms                      # thread: N (of the current rebalance; -1: none)
     cdef uint64_t polls_seen                     # thread: N
@@ -72,6 +73,8 @@ cdef class MembershipManager(RequestManager):
     # began, has ended. The protocol's manager checks this before it informs the coordinator.
     cdef bint revocation_committed(self) noexcept nogil
     cdef bint may_join(self) noexcept nogil
+    # Whether the coordinator is asked to remove the member now. If not, it does so when the session times out.
+    cdef bint leaves_for_good(self) noexcept nogil
     cdef bint may_leave(self) noexcept nogil
     # revocation_committed() was true: continue with on_assign, or (eager) JOINING. KIP-848: PARTITION_REVOKED lasts
     # until the coordinator has answered a heartbeat that did not report the partitions to be taken.

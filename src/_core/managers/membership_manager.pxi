@@ -487,6 +487,11 @@ cdef class MembershipManager(RequestManager):
     cdef bint may_join(self) noexcept nogil:
         return self.state == MEMBER_JOINING and not self.commits.held_busy()
 
+    cdef bint leaves_for_good(self) noexcept nogil:
+        if self.operation == LEAVE_DEFAULT:
+            return self.group.group_instance_id.empty()
+        return self.operation == LEAVE_FOR_GOOD
+
     cdef bint may_leave(self) noexcept nogil:
         return self.leave_wanted and not self.commits.held_busy()
 
@@ -636,6 +641,7 @@ cdef class MembershipManager(RequestManager):
         self.in_leave_callback = False
         self.epoch = event.epoch
         self.closing = event.closing
+        self.operation = event.operation
         self.resubscribed = False
         if member:
             self.commits.hold(self.ownership.ours())  # a running on_assign may commit too

@@ -21,6 +21,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef vector[NodeLoss] losses                               # thread: N (scratch)
     cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
     cdef bint all_down_reported                                # thread: N
+    cdef int64_t misrouted_again_ms                            # thread: N (no rebootstrap for such a loss before)
     cdef bint unsupported_reported                             # thread: N
     cdef Status unusable                                       # thread: N (why the latest response could not be used)
     cdef uint32_t response_number                              # thread: N (TopicEntry.update)
@@ -37,7 +38,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void want_all_topics(self, bint wanted) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     # private
-    cdef void _take_losses(self) noexcept nogil
+    cdef void _take_losses(self, int64_t now_ms) noexcept nogil
     cdef void _end_late_calls(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil
     cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil

@@ -10,7 +10,8 @@ Per-topic errors of a Metadata response:
 Topics that were not requested are ignored. A response that cannot be read, lists more than types.hpp allows, has a
 broker with a negative id or a topic with a NUL in its name, is reported once and requested again, from another broker
 if there is one. "reported": to the application.
-Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list.
+Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list. So does this answer to
+ApiVersions (KIP-1242).
 """
 
 
@@ -51,6 +52,7 @@ cdef enum:
     # Responses in a row with an id that a topic had before, until it counts again: the newer id may have been the wrong
     # one.
     MOST_FORMER_IDS = 4
+    MISROUTED_PAUSE_MS = 1000
 
 
 cdef Status check(const MetadataResponse& message) noexcept nogil:
@@ -215,16 +217,20 @@ cdef class MetadataRequestManager(RequestManager):
         body.lowest = 1
         self.asked[self.send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LIST, now_ms, event.deadline_ms).cookie] = event
 
-    cdef void _take_losses(self) noexcept nogil:
+    cdef void _take_losses(self, int64_t now_ms) noexcept nogil:
         """Report lost and failed connections to error_cb.
 
-        After a lost connection, ask for metadata: the leaders on that broker may have moved.
+        After a lost connection, ask for metadata: the leaders on that broker may have moved. A broker that is not the
+        one meant (KIP-1242) makes the client return to the bootstrap list. If the addresses that brokers advertise are
+        wrong, this helps only until the next metadata: the pause keeps it from being a loop.
         """
         cdef BackgroundEvent event
+        cdef bint misrouted = False
         cdef size_t i
         self.losses.clear()
         self.delegate.network.take_losses(self.losses)
         for i in range(self.losses.size()):
+            misrouted = misrouted or self.losses[i].status.code == <int>REBOOTSTRAP_REQUIRED
             self.last_cause = self.losses[i].status.detail
             if not self.losses[i].repeated:
                 event.type = BACKGROUND_ERROR
@@ -234,6 +240,9 @@ cdef class MetadataRequestManager(RequestManager):
             if self.losses[i].was_ready:
                 self.clear_backoff()
                 self.want_update()
+        if misrouted and now_ms >= self.misrouted_again_ms:
+            self.misrouted_again_ms = now_ms + MISROUTED_PAUSE_MS
+            self._rebootstrap(now_ms, b"a broker is not the one that metadata names")
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
         """Report once that no broker answers, and return to the bootstrap list (KIP-899).
@@ -326,7 +335,7 @@ cdef class MetadataRequestManager(RequestManager):
         return event
 
     cdef void expire(self, int64_t now_ms) noexcept nogil:
-        self._take_losses()
+        self._take_losses(now_ms)
         self._end_late_calls(now_ms)
 
     cdef void _end_late_calls(self, int64_t now_ms) noexcept nogil:
@@ -465,6 +474,7 @@ cdef class MetadataRequestManager(RequestManager):
                                           message.cluster_id.value.c_str())
             self.positions.cluster.cluster_id = message.cluster_id.value
         self.positions.cluster.controller_id = message.controller_id
+        self.delegate.network.set_cluster(self.positions.cluster.cluster_id)
         self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
 
     cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil:

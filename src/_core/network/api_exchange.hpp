@@ -10,6 +10,8 @@ namespace kc {
 
 // Version 4 differs only in the features of the response. With it, brokers before 3.9 would need a second round trip.
 constexpr int16_t API_VERSIONS_FIRST_TRY = 3;
+// Names the cluster and the broker that the client means to reach (KIP-1242).
+constexpr int16_t API_VERSIONS_CHECKED = 5;
 
 inline bool is_letter_or_digit(char ch) {
   return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');

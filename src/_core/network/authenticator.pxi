@@ -43,7 +43,7 @@ cdef class Authenticator(Connector):
     # -- authentication ------------------------------------------------------------------------------------------------
 
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
-        if not self.config.security.use_sasl:
+        if not self.config.security.use_sasl or session_of(c) != NULL:  # the latter: accepted() has asked again
             self.latest_refusal = Status()
             self.become_ready(c, now_ms)
             return
@@ -236,6 +236,9 @@ cdef class Authenticator(Connector):
         if again:
             c.last_used_ms = now_ms
             self.watch(c, now_ms)
+        elif self.config.api_version_request and self.checks_cluster(c.node):
+            # Brokers check a connection only after the authentication.
+            self.begin_api_versions(c, API_VERSIONS_CHECKED, now_ms)
         else:
             self.become_ready(c, now_ms)
 

@@ -16,6 +16,8 @@ cdef class Connector(Network):
     cdef int32_t in_flight_count          # thread: N
     cdef int32_t resolving_count          # thread: N
     cdef uint64_t random_state            # thread: N
+    cdef string cluster_id                # thread: N; empty: not known yet
+    cdef bint brokers_check               # thread: N; the latest broker that answered checks connections (KIP-1242)
     cdef bint closed                      # thread: N; close_all() was called: no request may be sent
 
     cdef void arm(self, int64_t due_ms) noexcept nogil
@@ -36,6 +38,9 @@ cdef class Connector(Network):
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef bint credentials_checked(self, Connection* c) noexcept nogil
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
+    # Whether a broker is asked to check that a connection is meant for it.
+    cdef bint checks_cluster(self, Node* node) noexcept nogil
+    cdef void begin_api_versions(self, Connection* c, int16_t version, int64_t now_ms) noexcept nogil
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil

@@ -263,15 +263,30 @@ cdef class Connector(Network):
             return
         if self.config.security.use_tls:
             self.log.write(7, DBG_SECURITY, b"SSL", b"%s: %s", c.node.name.c_str(), c.wire().description().c_str())
-        if self.config.api_version_request:
-            c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
-            c.api_versions_version = API_VERSIONS_FIRST_TRY
-            c.setup_deadline_ms = now_ms + min(<int64_t>self.config.api_version_request_timeout_ms,
-                                               self.silence_ms(c.node, now_ms))
-            self.arm(c.setup_deadline_ms)
-            self.ask_api_versions(c, now_ms)
-        else:
+        if not self.config.api_version_request:
             self.introduced(c, now_ms)
+        elif self.checks_cluster(c.node) and not self.config.security.use_sasl:
+            self.begin_api_versions(c, API_VERSIONS_CHECKED, now_ms)
+        else:
+            self.begin_api_versions(c, API_VERSIONS_FIRST_TRY, now_ms)
+
+    cdef void set_cluster(self, const string& cluster_id) noexcept nogil:
+        self.cluster_id = cluster_id
+
+    cdef bint checks_cluster(self, Node* node) noexcept nogil:
+        """Not while a bootstrap address is used: which broker answers there is not known.
+
+        Brokers before 4.4 would need a second round trip.
+        """
+        return self.config.cluster_check and self.brokers_check and not self.cluster_id.empty() and node.id >= 0
+
+    cdef void begin_api_versions(self, Connection* c, int16_t version, int64_t now_ms) noexcept nogil:
+        c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
+        c.api_versions_version = version
+        c.setup_deadline_ms = now_ms + min(<int64_t>self.config.api_version_request_timeout_ms,
+                                           self.silence_ms(c.node, now_ms))
+        self.arm(c.setup_deadline_ms)
+        self.ask_api_versions(c, now_ms)
 
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Continue after the version negotiation; Authenticator authenticates first."""
@@ -281,6 +296,9 @@ cdef class Connector(Network):
         cdef InFlight asked
         cdef ApiVersionsRequest body
         fill_api_versions_request(self.config, &body)
+        if c.api_versions_version >= API_VERSIONS_CHECKED:
+            body.cluster_id.set(self.cluster_id)
+            body.node_id = c.node.id
         asked.internal = True
         asked.api_key = API_API_VERSIONS
         asked.version = c.api_versions_version
@@ -299,10 +317,14 @@ cdef class Connector(Network):
         cdef Status why
         cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
         if outcome == API_VERSIONS_READY:
+            self.brokers_check = c.api_versions.range(API_API_VERSIONS).max >= API_VERSIONS_CHECKED
             self.introduced(c, now_ms)
         elif outcome == API_VERSIONS_ASK_V0:
             c.api_versions_version = 0
             self.ask_api_versions(c, now_ms)
+        elif why.code == <int>REBOOTSTRAP_REQUIRED:
+            self.lose(c, Status(why.code, describe(b"the broker at this address is not broker %d of cluster %s",
+                                                   c.node.id, self.cluster_id.c_str())), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
 

@@ -12,6 +12,7 @@ from libc.stdint cimport INT64_MAX, uint32_t
 from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.base cimport monotonic_us
+from kconsumer._core.base.error_codes cimport REBOOTSTRAP_REQUIRED
 from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_GENERIC, DBG_PROTOCOL, DBG_SECURITY
 from kconsumer._core.base.secret cimport put_secret
@@ -20,7 +21,7 @@ from kconsumer._core.base.status cimport (
     ERR_TIMED_OUT, ERR_TRANSPORT, ERR_UNKNOWN_BROKER, ERR_UNSUPPORTED_FEATURE,
 )
 from kconsumer._core.network.api_exchange cimport (
-    API_VERSIONS_FIRST_TRY, api_versions_header_version, fill_api_versions_request,
+    API_VERSIONS_CHECKED, API_VERSIONS_FIRST_TRY, api_versions_header_version, fill_api_versions_request,
 )
 from kconsumer._core.network.request cimport (
     ANY_NODE, CHANNEL_CONTROL, CHANNEL_COORDINATOR, CHANNEL_FETCH, CHANNEL_JOIN, RequestBody,
@@ -54,3 +55,4 @@ include "authenticator.pxi"
 include "network_client.pxi"
 include "network_client_delegate.pxi"
 include "tls.pxi"
+include "jws.pxi"

@@ -47,6 +47,8 @@ cdef class Network:
     # Returns the ready node with the fewest requests in flight; otherwise a connecting node, or a node that is not in
     # back-off; -1 if there is none. The nodes are those of set_nodes(), or the bootstrap list while that is empty.
     cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil
+    # Sets the id of the cluster that the nodes of set_nodes() belong to.
+    cdef void set_cluster(self, const string& cluster_id) noexcept nogil
     # Replaces the broker list (from Metadata). Closes the connections of nodes that are removed or have a new address.
     cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil
     # Forgets all known nodes and returns to the bootstrap list (KIP-899, KIP-1102); resolves all names again.

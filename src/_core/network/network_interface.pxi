@@ -30,6 +30,9 @@ cdef class Network:
     cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
         return -1
 
+    cdef void set_cluster(self, const string& cluster_id) noexcept nogil:
+        pass
+
     cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil:
         pass
 

@@ -98,6 +98,7 @@ struct NetworkConfig {
   bool use_all_dns_ips = true;
   bool canonical_bootstrap = false;             // client.dns.lookup=resolve_canonical_bootstrap_servers_only
   bool api_version_request = true;
+  bool cluster_check = true;                    // brokers check that a connection is meant for them (KIP-1242)
   bool log_connection_close = true;
   int32_t api_version_request_timeout_ms = 10000;
   int64_t receive_message_max_bytes = 100000000;

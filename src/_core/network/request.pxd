@@ -84,6 +84,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         bint use_all_dns_ips
         bint canonical_bootstrap
         bint api_version_request
+        bint cluster_check
         bint log_connection_close
         int32_t api_version_request_timeout_ms
         int64_t receive_message_max_bytes

@@ -1,4 +1,4 @@
-// Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+// Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 // Owns: the numbers and names of the APIs this client speaks. Threads: any. Never: holds state.
 #pragma once
 #include <cstdint>

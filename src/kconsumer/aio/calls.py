@@ -512,7 +512,7 @@ class LoopCalls(LoopCore):
 
     # ---- the end
 
-    async def _close(self, timeout: float | None) -> None:
+    async def _close(self, timeout: float | None, operation: int) -> None:
         """End the waiting calls, then the consumer. If this call is cancelled, the end continues, without the
         coroutines of callbacks."""
         if self._in_child():
@@ -527,7 +527,8 @@ class LoopCalls(LoopCore):
             self._rebind()
             self._refuse_in_callback()
             run = _Run(self._identity)
-            closing = self._make_task(self._end(timeout, self._deadline(5.0 if timeout is None else timeout), run), run)
+            end = self._end(timeout, operation, self._deadline(5.0 if timeout is None else timeout), run)
+            closing = self._make_task(end, run)
             self._closing = closing
             self._wake_sleeper()
             for waiting in self._line:
@@ -556,7 +557,7 @@ class LoopCalls(LoopCore):
             self._bind(None)
         self._enter()
 
-    async def _end(self, timeout: float | None, deadline: int | None, run: _Run) -> None:
+    async def _end(self, timeout: float | None, operation: int, deadline: int | None, run: _Run) -> None:
         """The end, in a task. A cancellation cancels what it waits for, but for the brokers' answers."""
         _begin()
         try:
@@ -564,7 +565,7 @@ class LoopCalls(LoopCore):
             await self._end_taking_calls(deadline)
             self._taken = True
             try:
-                await self._run_call(self._inner._closing_call(timeout), ends=deadline is not None)
+                await self._run_call(self._inner._closing_call(timeout, operation), ends=deadline is not None)
             except asyncio.CancelledError:
                 if self._inner._is_open():
                     raise

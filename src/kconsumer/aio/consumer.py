@@ -11,8 +11,9 @@ import logging
 import math
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from kconsumer._core.consumer.consumer import leave_operation
 from kconsumer.aio.calls import CLOSED
 from kconsumer.aio.inner import Inner
 from kconsumer.aio.methods import Methods
@@ -268,7 +269,9 @@ class AIOConsumer(Methods):
 
     # ---- the end
 
-    async def close(self, timeout: float | None = None) -> None:
+    async def close(
+        self, timeout: float | None = None, membership: Literal["default", "leave", "remain"] = "default"
+    ) -> None:
         """Commit the processed offsets (``enable.auto.commit``), leave the group, close connections and end the network
         thread. Waiting calls raise RuntimeError. A second call does nothing. If the call is cancelled, a separate task
         finishes it.
@@ -277,8 +280,11 @@ class AIOConsumer(Methods):
             timeout: time limit in seconds (float); None: 5; negative: no limit. Coroutines of callbacks and
                 deserializers that still run after it, or when this call is cancelled, are cancelled. The commit and the
                 leave have the same time again, from the end of ``on_revoke``.
+            membership: what the group hears (KIP-1092). ``leave``: the member leaves now. ``remain``: it stays until
+                its session times out, and the group does not rebalance before. ``default``: a static member
+                (``group.instance.id``) stays, any other leaves.
         """
-        await self._close(timeout)
+        await self._close(timeout, leave_operation(membership))
 
     async def __aenter__(self: Self) -> Self:
         self._enter()

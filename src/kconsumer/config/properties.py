@@ -82,6 +82,10 @@ _METADATA = (
          "`bootstrap.servers` when no known broker can be reached (KIP-899)."),
     integer("metadata.recovery.rebootstrap.trigger.ms", 0, INT32_MAX, 300_000, "Time in ms without metadata from any "
             "broker after which to start again from `bootstrap.servers` (KIP-1102)."),
+    boolean("metadata.cluster.check.enable", True, "Let brokers of Kafka 4.4 or newer check that a connection is meant "
+            "for them, by their id and the cluster's (KIP-1242). If not, the consumer starts again from "
+            "`bootstrap.servers`. Without effect if `metadata.recovery.strategy` is `none`.",
+            librdkafka_default=ABSENT, java_default=SAME),
     boolean("allow.auto.create.topics", False, "Whether a broker may create an assigned or requested topic that "
             "does not exist."),
 )
@@ -279,9 +283,6 @@ _NO_EFFECT = (
     accepted(integer("bootstrap.resolve.timeout.ms", 0, INT32_MAX, 0, "Time to resolve `bootstrap.servers` (KIP-909).",
                      librdkafka_default=ABSENT, java_default=SAME),
              "names are resolved again until a broker is found; calls end at their own timeouts", 0),
-    accepted(boolean("metadata.cluster.check.enable", True, "Let brokers refuse connections that are meant for others "
-                     "(KIP-1242).", librdkafka_default=ABSENT, java_default=SAME),
-             "brokers are not asked to check yet", False),
     accepted(integer("socket.connection.setup.timeout.max.ms", 0, INT32_MAX, 30_000, "Longest set-up time after "
                      "repeated failures.", librdkafka_default=ABSENT, java_default=SAME),
              "`socket.connection.setup.timeout.ms` does not grow; `reconnect.backoff.ms` paces reconnections"),

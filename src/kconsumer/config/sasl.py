@@ -12,14 +12,15 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kconsumer.config.security_properties import JWT_BEARER
 from kconsumer.config.values import configuration_error
 
 if TYPE_CHECKING:
     from kconsumer.config.settings import Settings
 
 __all__ = [
-    "LONGEST_LIFE_S", "Hidden", "check_sasl", "checked_extensions", "prepared", "read_extensions", "read_jaas",
-    "read_unsecured", "sasl_warnings",
+    "JWT_BEARER", "LONGEST_LIFE_S", "Hidden", "check_sasl", "checked_extensions", "prepared", "read_extensions",
+    "read_jaas", "read_unsecured", "sasl_warnings", "token_url", "uses_assertions",
 ]  # fmt: skip
 
 
@@ -43,6 +44,19 @@ LONGEST_LIFE_S: Final = 100 * 365 * 86400  # longest lifetime of a token
 _EXTENSION_KEY: Final = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE: Final = re.compile(r"[\x20-\x7e\t\r\n]*")
 
+_OF_SECRETS: Final = ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.header.urlencode")
+_ASSERTION_FILE: Final = "sasl.oauthbearer.assertion.file"
+_ASSERTION_KEYS: Final = ("sasl.oauthbearer.assertion.private.key.file", "sasl.oauthbearer.assertion.private.key.pem")
+_OF_SIGNED_ASSERTIONS: Final = tuple(f"sasl.oauthbearer.assertion.{name}" for name in (
+    "private.key.passphrase", "algorithm", "claim.aud", "claim.exp.seconds", "claim.iss", "claim.jti.include",
+    "claim.nbf.seconds", "claim.sub", "jwt.template.file"))
+# The settings of an OIDC provider, which Azure's metadata service does not use.
+_OF_PROVIDERS: Final = ("sasl.oauthbearer.client.id", *_OF_SECRETS, "sasl.oauthbearer.scope",
+                        "sasl.oauthbearer.grant.type", _ASSERTION_FILE, *_ASSERTION_KEYS, *_OF_SIGNED_ASSERTIONS)
+_OF_OIDC: Final = (*_OF_PROVIDERS, "sasl.oauthbearer.extensions", "sasl.oauthbearer.token.endpoint.url",
+                   "sasl.oauthbearer.token.endpoint.allow.http", "sasl.oauthbearer.metadata.authentication.type")
+_AZURE_URL: Final = "http://169.254.169.254/metadata/identity/oauth2/token"
+
 # The mechanisms that each setting applies to. All settings apply only to SASL.
 _MECHANISMS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.username": ("PLAIN", *SCRAM),
@@ -54,16 +68,8 @@ _MECHANISMS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "enable.sasl.oauthbearer.unsecure.jwt": ("OAUTHBEARER",),
     "sasl.oauthbearer.config": ("OAUTHBEARER",),
     "sasl.oauthbearer.method": ("OAUTHBEARER",),
-    "sasl.oauthbearer.client.id": ("OAUTHBEARER",),
-    "sasl.oauthbearer.client.secret": ("OAUTHBEARER",),
-    "sasl.oauthbearer.scope": ("OAUTHBEARER",),
-    "sasl.oauthbearer.extensions": ("OAUTHBEARER",),
-    "sasl.oauthbearer.token.endpoint.url": ("OAUTHBEARER",),
-    "sasl.oauthbearer.token.endpoint.allow.http": ("OAUTHBEARER",),
+    **dict.fromkeys(_OF_OIDC, ("OAUTHBEARER",)),
 }
-_OF_OIDC: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope",
-                   "sasl.oauthbearer.extensions", "sasl.oauthbearer.token.endpoint.url",
-                   "sasl.oauthbearer.token.endpoint.allow.http")
 
 
 def check_sasl(settings: Settings) -> str | None:
@@ -156,23 +162,91 @@ def _check_oauthbearer(settings: Settings) -> str | None:
             if name in settings.explicit:
                 return f"{name} is set, but only sasl.oauthbearer.method=oidc uses it"
         return None
-    for name, value in (("sasl.oauthbearer.token.endpoint.url", settings.sasl_oauthbearer_token_endpoint_url),
-                        ("sasl.oauthbearer.client.id", settings.sasl_oauthbearer_client_id),
-                        ("sasl.oauthbearer.client.secret", settings.sasl_oauthbearer_client_secret)):
+    return _check_oidc(settings)
+
+
+def _check_oidc(settings: Settings) -> str | None:
+    kind = settings.sasl_oauthbearer_metadata_authentication_type
+    if kind == "aws_iam":
+        return ("sasl.oauthbearer.metadata.authentication.type=aws_iam is not supported: call AWS's "
+                "get_web_identity_token in oauth_cb (docs/security.md)")
+    if settings.https_ca_location is not None and settings.https_ca_pem is not None:
+        return "https.ca.location and https.ca.pem contradict each other: set one of them"
+    if kind == "azure_imds":
+        for name in _OF_PROVIDERS:
+            if name in settings.explicit:
+                return f"{name} is set, but sasl.oauthbearer.metadata.authentication.type=azure_imds does not use it"
+        try:
+            _azure_query(settings)
+        except ValueError as wrong:
+            return f"sasl.oauthbearer.config: {wrong}"
+    else:
+        problem = _check_assertions(settings) or _check_provider(settings)
+        if problem is not None:
+            return problem
+    return _check_extensions(settings)
+
+
+def uses_assertions(settings: Settings) -> bool:
+    """Return whether an assertion proves the client's identity, and not a secret."""
+    return any(name in settings.explicit for name in (_ASSERTION_FILE, *_ASSERTION_KEYS))
+
+
+def _check_assertions(settings: Settings) -> str | None:
+    grants = settings.sasl_oauthbearer_grant_type == JWT_BEARER
+    sources = [name for name in (_ASSERTION_FILE, *_ASSERTION_KEYS) if name in settings.explicit]
+    if len(sources) > 1:
+        return f"{' and '.join(sources)} contradict each other: set one of them"
+    if grants and not sources:
+        return f"sasl.oauthbearer.grant.type={JWT_BEARER} needs {', '.join(_ASSERTION_KEYS)} or {_ASSERTION_FILE}"
+    for name in _OF_SIGNED_ASSERTIONS if sources in ([], [_ASSERTION_FILE]) else ():
+        if name in settings.explicit:
+            return f"{name} is set, but only assertions signed with {' or '.join(_ASSERTION_KEYS)} have it"
+    for name in ("sasl.oauthbearer.client.id", *_OF_SECRETS) if grants else _OF_SECRETS if sources else ():
+        if name in settings.explicit:
+            return f"{name} is set, but the assertion of {sources[0]} takes its place: set one of them"
+    return None
+
+
+def _check_provider(settings: Settings) -> str | None:
+    secret = () if uses_assertions(settings) else (
+        ("sasl.oauthbearer.client.id", settings.sasl_oauthbearer_client_id),
+        ("sasl.oauthbearer.client.secret", settings.sasl_oauthbearer_client_secret))
+    for name, value in (("sasl.oauthbearer.token.endpoint.url", settings.sasl_oauthbearer_token_endpoint_url), *secret):
         if not value:
             return f"sasl.oauthbearer.method=oidc needs {name}"
         if (problem := prepared("OAUTHBEARER", value)) is not None:
             return f"{name} {problem}"
-    if settings.https_ca_location is not None and settings.https_ca_pem is not None:
-        return "https.ca.location and https.ca.pem contradict each other: set one of them"
     if _plain_endpoint(settings) and not settings.sasl_oauthbearer_token_endpoint_allow_http:
         return ("sasl.oauthbearer.token.endpoint.url is http://, which exposes the client secret "
                 "on the network: use https://, or set sasl.oauthbearer.token.endpoint.allow.http=true")
-    return _check_extensions(settings)
+    return None
+
+
+def token_url(settings: Settings) -> str:
+    """Return the URL that tokens come from."""
+    url = settings.sasl_oauthbearer_token_endpoint_url
+    if settings.sasl_oauthbearer_metadata_authentication_type != "azure_imds":
+        return url or ""
+    url = url or _AZURE_URL
+    query = _azure_query(settings)
+    return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
+
+
+def _azure_query(settings: Settings) -> str:
+    """Return the query in ``sasl.oauthbearer.config``: ``query=…``. Raises ValueError."""
+    query = ""
+    for part in (settings.sasl_oauthbearer_config or "").split():
+        key, _, query = part.partition("=")
+        if key != "query" or not query:
+            raise ValueError("expected query=… for azure_imds, such as query=api-version=2025-04-07&resource=…")
+    return query
 
 
 def _plain_endpoint(settings: Settings) -> bool:
-    """Return whether the token endpoint is http://. Settings hold the URL in its normal form."""
+    """Return whether secrets go to an http:// endpoint. Settings hold the URL in its normal form."""
+    if settings.sasl_oauthbearer_metadata_authentication_type == "azure_imds":  # the service has nothing else
+        return False
     return (settings.sasl_oauthbearer_token_endpoint_url or "").startswith("http://")
 
 

@@ -1,6 +1,6 @@
 """The security part of the table of configuration properties.
 
-Owns: SECURITY. Threads: any (immutable). Never: reads a value.
+Owns: SECURITY, JWT_BEARER. Threads: any (immutable). Never: reads a value.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from kconsumer.config.property import (
 _WINDOWS = "this system does not have Windows' certificate stores: set `ssl.ca.location`"
 _PROVIDERS = ("only OpenSSL's configuration file can set engines and providers: for a key set "
               "`ssl.key.location` or `ssl.keystore.location`")
-_JAVA = "it configures Java's security classes"
+_BROKERS = "the broker checks tokens: set it there"
+_NO_CLASSES = "a Java class cannot be loaded"
+_CLASSES = "org.apache.kafka.common.security.oauthbearer."
 
 
-def _java(name: str) -> Property:
+def _java(name: str, reason: str, *satisfied_by: str) -> Property:
     return refused(string(name, None, "A property of the Java client.", librdkafka_default=ABSENT, java_default=SAME,
-                          secret=True), _JAVA)
+                          secret=True), reason, *satisfied_by)
 
 
-def _no_jwt_bearer(name: str, default: object, doc: str, *satisfied_by: str) -> Property:
-    """A property of the jwt-bearer grant."""
-    prop = string(f"sasl.oauthbearer.{name}", default, doc, secret="private.key" in name)  # type: ignore[arg-type]
-    return refused(prop, "the jwt-bearer grant is not offered: obtain the token in `oauth_cb`", *satisfied_by)
+JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_OIDC: Final = "sasl.oauthbearer."
+_CLAIM: Final = "sasl.oauthbearer.assertion.claim."
 
 
 SECURITY: Final[tuple[Property, ...]] = (
@@ -135,42 +136,58 @@ SECURITY: Final[tuple[Property, ...]] = (
             "same machine.", librdkafka_default=ABSENT),
     accepted(string("sasl.oauthbearer.sub.claim.name", "sub", "Claim that names the principal.", java_default=SAME),
              "the broker names the principal", "sub"),
-    _no_jwt_bearer("grant.type", "client_credentials", "OAuth grant type.", "client_credentials"),
-    _no_jwt_bearer("assertion.algorithm", "RS256", "Algorithm that signs the assertion."),
-    _no_jwt_bearer("assertion.private.key.file", None, "File of the key that signs the assertion."),
-    _no_jwt_bearer("assertion.private.key.passphrase", None, "Passphrase of that key."),
-    _no_jwt_bearer("assertion.private.key.pem", None, "Key that signs the assertion (PEM)."),
-    _no_jwt_bearer("assertion.file", None, "File of a ready assertion."),
-    _no_jwt_bearer("assertion.claim.aud", None, "Audience claim of the assertion."),
-    _no_jwt_bearer("assertion.claim.exp.seconds", 300, "Life of the assertion in seconds."),
-    _no_jwt_bearer("assertion.claim.iss", None, "Issuer claim of the assertion."),
-    _no_jwt_bearer("assertion.claim.jti.include", False, "Whether the assertion has an id."),
-    _no_jwt_bearer("assertion.claim.nbf.seconds", 60, "Seconds before now at which the assertion becomes valid."),
-    _no_jwt_bearer("assertion.claim.sub", None, "Subject claim of the assertion."),
-    _no_jwt_bearer("assertion.jwt.template.file", None, "File of the assertion's template."),
-    refused(string("sasl.oauthbearer.metadata.authentication.type", "none", "Cloud service that issues tokens."),
-            "cloud services have their own packages for tokens: call one in `oauth_cb` (docs/security.md)", "none"),
+    boolean(_OIDC + "header.urlencode", False, "URL-encode the client id and secret in the Authorization header "
+            "(RFC 6749 §2.3.1).", librdkafka_default=ABSENT, java_default=SAME),
+    enum(_OIDC + "grant.type", words("client_credentials", JWT_BEARER), "client_credentials",
+         "How OIDC tokens are requested: by the client's credentials, or by an assertion (KIP-1139)."),
+    enum(_OIDC + "assertion.algorithm", {"rs256": "RS256", "es256": "ES256"}, "RS256",
+         "Signature algorithm of assertions."),
+    string(_OIDC + "assertion.private.key.file", None, "File of the private key (PEM) that signs assertions. With "
+           "`client_credentials` an assertion replaces `sasl.oauthbearer.client.secret` (KIP-1258)."),
+    string(_OIDC + "assertion.private.key.passphrase", None, "Passphrase of that key.", secret=True),
+    string(_OIDC + "assertion.private.key.pem", None, "The private key that signs assertions (PEM).", secret=True),
+    string(_OIDC + "assertion.file", None, "File of an assertion that another program renews, instead of a key."),
+    string(_CLAIM + "aud", None, "Audience in assertions."),
+    integer(_CLAIM + "exp.seconds", 1, 2**31 - 1, 300, "Life of an assertion in seconds."),
+    string(_CLAIM + "iss", None, "Issuer in assertions."),
+    boolean(_CLAIM + "jti.include", False, "Give each assertion a random id."),
+    integer(_CLAIM + "nbf.seconds", 0, 2**31 - 1, 60, "Seconds before now from which an assertion is valid."),
+    string(_CLAIM + "sub", None, "Subject in assertions."),
+    string(_OIDC + "assertion.jwt.template.file", None, "JSON file with more of the assertion: `header` and `payload`.",
+           aliases=(Alias(_OIDC + "assertion.template.file", "Java"),), java_default=SAME),
+    enum(_OIDC + "metadata.authentication.type", words("none", "azure_imds", "aws_iam"), "none", "`azure_imds`: "
+         "tokens of Azure's metadata service, for the `query=…` in `sasl.oauthbearer.config`. `aws_iam` is refused: "
+         "call AWS's package in `oauth_cb` (docs/security.md)."),
     *(refused(function(name, "Set in librdkafka's C interface."), "set the `ssl.` properties")
       for name in ("ssl_key", "ssl_certificate", "ssl_ca", "ssl_engine_callback_data", "ssl.certificate.verify_cb")),
     refused(string("sasl.login.callback.handler.class", None, "Java class that obtains a token.",
                    librdkafka_default=ABSENT, java_default=SAME),
-            "a Java class cannot be loaded; Kafka's own OAuthBearerLoginCallbackHandler is accepted, since "
-            "`sasl.oauthbearer.method=oidc` does the same",
-            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-            "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"),
-    *(_java(name) for name in (
-        "security.providers", "sasl.client.callback.handler.class", "sasl.login.class",
-        "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor",
-        "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+            f"{_NO_CLASSES}; Kafka's own OAuthBearerLoginCallbackHandler is accepted, since "
+            "`sasl.oauthbearer.method=oidc` does the same", _CLASSES + "OAuthBearerLoginCallbackHandler",
+            _CLASSES + "secured.OAuthBearerLoginCallbackHandler"),
+    *(_java(name, f"{_NO_CLASSES}: {instead}") for name, instead in (
+        ("security.providers", "OpenSSL's configuration file sets providers"),
+        ("sasl.client.callback.handler.class", "set `sasl.username` and `sasl.password`, or `oauth_cb`"),
+        ("sasl.login.class", "set `oauth_cb`"),
+        ("ssl.engine.factory.class", "set the `ssl.` properties"))),
+    _java("sasl.oauthbearer.jwt.retriever.class", f"{_NO_CLASSES}: set `sasl.oauthbearer.grant.type` or `oauth_cb`; "
+          "Kafka's own retriever of client credentials is accepted", _CLASSES + "DefaultJwtRetriever",
+          _CLASSES + "ClientCredentialsJwtRetriever"),
+    _java("sasl.oauthbearer.jwt.validator.class", f"{_NO_CLASSES}: the broker validates tokens; Kafka's own validators "
+          "are accepted", *(f"{_CLASSES}{kind}JwtValidator" for kind in ("Default", "Broker", "Client"))),
+    *(_java(name, "the Kerberos library renews tickets by itself: remove it") for name in (
+        "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor")),
+    *(_java(name, "a request for a token takes at most 30 s, and 10 s without a byte: remove it") for name in (
+        "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")),
+    *(_java(name, "a token is replaced after 80 % of its life: remove it") for name in (
         "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
-        "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
-        "sasl.login.retry.backoff.ms", "sasl.oauthbearer.allow.unverified.audience",
-        "sasl.oauthbearer.allow.unverified.issuer", "sasl.oauthbearer.assertion.template.file",
-        "sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.expected.audience",
-        "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.header.urlencode",
-        "sasl.oauthbearer.jwks.endpoint.refresh.ms", "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url",
-        "sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.provider",
-        "ssl.secure.random.implementation", "ssl.trustmanager.algorithm")),
+        "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter")),
+    *(_java(name, "a failed request for a token is repeated after 1 to 10 s: remove it") for name in (
+        "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms")),
+    *(_java(f"sasl.oauthbearer.{name}", _BROKERS) for name in (
+        "allow.unverified.audience", "allow.unverified.issuer", "clock.skew.seconds", "expected.audience",
+        "expected.issuer", "jwks.endpoint.refresh.ms", "jwks.endpoint.retry.backoff.max.ms",
+        "jwks.endpoint.retry.backoff.ms", "jwks.endpoint.url", "scope.claim.name")),
+    *(_java(name, "OpenSSL implements TLS here: remove it") for name in (
+        "ssl.keymanager.algorithm", "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm")),
 )  # fmt: skip

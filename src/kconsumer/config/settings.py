@@ -37,6 +37,7 @@ class Settings:
     metadata_max_age_ms: int
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
+    metadata_cluster_check_enable: bool
     allow_auto_create_topics: bool
     default_api_timeout_ms: int
     socket_timeout_ms: int
@@ -127,6 +128,21 @@ class Settings:
     sasl_oauthbearer_extensions: str | None
     sasl_oauthbearer_token_endpoint_url: str | None
     sasl_oauthbearer_token_endpoint_allow_http: bool
+    sasl_oauthbearer_header_urlencode: bool
+    sasl_oauthbearer_grant_type: str
+    sasl_oauthbearer_assertion_algorithm: str
+    sasl_oauthbearer_assertion_private_key_file: str | None
+    sasl_oauthbearer_assertion_private_key_passphrase: str | None
+    sasl_oauthbearer_assertion_private_key_pem: str | None
+    sasl_oauthbearer_assertion_file: str | None
+    sasl_oauthbearer_assertion_claim_aud: str | None
+    sasl_oauthbearer_assertion_claim_exp_seconds: int
+    sasl_oauthbearer_assertion_claim_iss: str | None
+    sasl_oauthbearer_assertion_claim_jti_include: bool
+    sasl_oauthbearer_assertion_claim_nbf_seconds: int
+    sasl_oauthbearer_assertion_claim_sub: str | None
+    sasl_oauthbearer_assertion_jwt_template_file: str | None
+    sasl_oauthbearer_metadata_authentication_type: str
 
     # Not a dataclass: with so many fields, it and its module would take a sixth of `import kconsumer`.
     def __init__(self, **values: Any) -> None:

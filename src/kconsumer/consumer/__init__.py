@@ -7,7 +7,7 @@ each method. Never: reads bytes of the protocol or waits for the network itself 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from kconsumer import config as _config
 from kconsumer._core.consumer.consumer import (
@@ -54,7 +54,7 @@ _LOGICAL = (OFFSET_BEGINNING, OFFSET_END, OFFSET_STORED, OFFSET_INVALID)
 # Without a fix by the user, no records arrive. So poll() returns these errors if there is no error_cb.
 _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 # Log lines report connection failures too, with more detail.
-_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError.REBOOTSTRAP_REQUIRED)
 
 Self = TypeVar("Self", bound="Consumer")
 
@@ -600,24 +600,29 @@ class Consumer(GroupConsumer):
                 f"security.protocol={self._settings.security_protocol}")
             raise exception_for(KafkaError._STATE, f"{what} cannot be set: this consumer has {has}")
 
-    def close(self, timeout: float | None = None) -> None:
+    def close(
+        self, timeout: float | None = None, membership: Literal["default", "leave", "remain"] = "default"
+    ) -> None:
         """Commit, leave the group, close connections and end the network thread.
 
         The commit happens with ``enable.auto.commit``. A second close() does nothing.
 
         Args:
             timeout: time limit in seconds (float); None: 5.
+            membership: what the group hears (KIP-1092). ``leave``: the member leaves now. ``remain``: it stays until
+                its session times out, and the group does not rebalance before. ``default``: a static member
+                (``group.instance.id``) stays, any other leaves.
 
         close() logs exceptions of ``error_cb``, ``stats_cb`` and ``throttle_cb``. It raises those of ``on_commit`` and
         of rebalance callbacks after the consumer is closed.
         """
-        super().close(timeout)
+        super().close(timeout, membership)
 
-    def _closing_call(self, timeout: float | None = None) -> Call[None]:
+    def _closing_call(self, timeout: float | None = None, operation: int = 0) -> Call[None]:
         before = self._closing  # a callback of close() must not call close()
         self._closing = True
         try:
-            yield from super()._closing_call(timeout)
+            yield from super()._closing_call(timeout, operation)
         finally:
             self._closing = before
             if self._tokens is not None and not self._is_open():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn
 
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
         def __init__(self, config: Mapping[str, Any], **kwargs: Any) -> None: ...
         def poll(self, timeout: float | None = -1) -> Any: ...
-        def close(self, timeout: float | None = None) -> None: ...
+        def close(
+            self, timeout: float | None = None, membership: Literal["default", "leave", "remain"] = "default"
+        ) -> None: ...
         def cluster_id(self, timeout: float = -1) -> str | None: ...
         def _is_open(self) -> bool: ...
         def __iter__(self) -> Iterator[Any]: ...
@@ -153,13 +155,15 @@ class Deserializing(_Consumer, Generic[K, V]):
         message.set_value(value)
         return message  # type: ignore[no-any-return]  # the core is untyped
 
-    def close(self, timeout: float | None = None) -> None:
+    def close(
+        self, timeout: float | None = None, membership: Literal["default", "leave", "remain"] = "default"
+    ) -> None:
         """Close the consumer, then the deserializers from builders.
 
         Arguments as ``Consumer.close``.
         """
         with self._closing_built():
-            super().close(timeout)
+            super().close(timeout, membership)
 
     def __exit__(self, *exc_info: Any) -> Any:
         with self._closing_built():

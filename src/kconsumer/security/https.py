@@ -62,23 +62,25 @@ class Endpoint:
         url: an http or https URL.
         trust: the TLS context of every https connection.
         total_s: time limit in seconds of a request.
+        direct: ignore the proxies of the environment.
 
     Raises:
         ValueError: not an http or https URL.
     """
 
-    def __init__(self, url: str, trust: ssl.SSLContext, total_s: float = _TOTAL_S) -> None:
+    def __init__(self, url: str, trust: ssl.SSLContext, total_s: float = _TOTAL_S, direct: bool = False) -> None:
         self._url = read_http_url(url)
         self._trust = trust
         self._total_s = total_s
+        self._direct = direct
 
     @property
     def shown(self) -> str:
         """Return the URL without secrets."""
         return self._url.shown
 
-    def post(self, body: bytes, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
-        """Return the status and the body of the response.
+    def ask(self, body: bytes | None, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
+        """Return the status and the body of the response to a POST; a GET without a body.
 
         An error's body may be incomplete.
 
@@ -94,7 +96,8 @@ class Endpoint:
             connection.connect()
             if overdue.is_set():  # the timer fired before there was a socket
                 raise TimeoutError
-            connection.request("POST", target, body, {**headers, **more, "Connection": "close"})
+            method = "GET" if body is None else "POST"
+            connection.request(method, target, body, {**headers, **more, "Connection": "close"})
             return _read(connection.getresponse(), most_bytes)
         except (OSError, http.client.HTTPException, ValueError) as failed:
             if overdue.is_set():
@@ -107,7 +110,7 @@ class Endpoint:
     def _connection(self) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
         """Return an unopened connection, the request's target, and the headers for a proxy."""
         url = self._url
-        proxy, authorization = _proxy_for(url.scheme, url.host)
+        proxy, authorization = (None, {}) if self._direct else _proxy_for(url.scheme, url.host)
         if url.scheme == "https":
             secure = _Https(*(proxy or (url.host, url.port)), self._trust)
             if proxy is not None:

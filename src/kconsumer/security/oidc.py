@@ -1,4 +1,5 @@
-"""OAUTHBEARER tokens from an OIDC provider: the client credentials grant (KIP-768).
+"""OAUTHBEARER tokens from an OIDC provider: client credentials (KIP-768), with a secret or an assertion (KIP-1258), the
+jwt-bearer grant (KIP-1139), and Azure's metadata service.
 
 Owns: OidcTokens and its daemon thread. Threads: a separate daemon thread sends requests to the provider; the
 application thread calls start and stop. Never: ends before the consumer; keeps the consumer alive; puts the client
@@ -19,8 +20,9 @@ import weakref
 from typing import TYPE_CHECKING, Final
 
 from kconsumer._core.consumer.consumer import give_token, token_failed
-from kconsumer.config.sasl import Hidden, read_extensions
+from kconsumer.config.sasl import JWT_BEARER, Hidden, read_extensions, token_url, uses_assertions
 from kconsumer.data.call import Call
+from kconsumer.security.assertions import Assertions, Unusable
 from kconsumer.security.https import Endpoint, Refused, tls_context
 from kconsumer.security.tokens import check_token
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from kconsumer._core.consumer.consumer import ConsumerCore
     from kconsumer.config.settings import Settings
 
+_ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _MOST_BYTES: Final = 1 << 20
 _MOST_ERROR_CHARACTERS: Final = 500
 _FIRST_RETRY_S: Final = 1.0
@@ -39,8 +42,13 @@ class OidcTokens:
     """Fetches tokens, each after 80 % of the life of the previous one."""
 
     def __init__(self, settings: Settings) -> None:
-        self._endpoint = Endpoint(settings.sasl_oauthbearer_token_endpoint_url or "", tls_context(settings))
+        self._on_azure = settings.sasl_oauthbearer_metadata_authentication_type == "azure_imds"
+        self._endpoint = Endpoint(token_url(settings), tls_context(settings), direct=self._on_azure)
+        self._grant = settings.sasl_oauthbearer_grant_type
+        self._assertions = Assertions(settings) if uses_assertions(settings) else None
+        self._encodes_header = settings.sasl_oauthbearer_header_urlencode
         self._id = settings.sasl_oauthbearer_client_id or ""
+        self._assertion = Hidden()  # the latest one
         self._secret = Hidden(settings.sasl_oauthbearer_client_secret or "")
         self._scope = settings.sasl_oauthbearer_scope
         self._extensions = read_extensions(settings.sasl_oauthbearer_extensions or "")
@@ -68,6 +76,8 @@ class OidcTokens:
         self._stopped = True
         self._woken.set()
         self._secret = Hidden()
+        if self._assertions is not None:
+            self._assertions.forget()
 
     def _run(self, consumer: weakref.ref[ConsumerCore]) -> None:
         while not self._stopped and _open_one(consumer) is not None:
@@ -88,7 +98,7 @@ class OidcTokens:
             if owner is not None:
                 give_token(owner, token, self._extensions, life_ms)
         except Exception as failed:
-            why = str(failed) if isinstance(failed, Refused) else f"{type(failed).__name__}: {failed}"
+            why = str(failed) if isinstance(failed, (Refused, Unusable)) else f"{type(failed).__name__}: {failed}"
             return self._failed(consumer, self._without_secret(why))
         self._last_reported = ""
         self._retry_s = _FIRST_RETRY_S
@@ -110,21 +120,45 @@ class OidcTokens:
 
     def _fetch(self) -> tuple[str, int]:
         """Return a token and its life in ms."""
-        form = {"grant_type": "client_credentials"}
+        headers = {"Accept": "application/json"}
+        body = None
+        if self._on_azure:
+            headers["Metadata"] = "true"
+        else:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            body = urllib.parse.urlencode(self._form(headers)).encode()
+        status, answer = self._endpoint.ask(body, headers, _MOST_BYTES)
+        if status >= 400:
+            raise Refused(f"HTTP status {status}{_error_in(answer)}")
+        return _token_in(answer)
+
+    def _form(self, headers: dict[str, str]) -> dict[str, str]:
+        """Return the form of the request; a client's secret is added to the headers."""
+        form = {"grant_type": self._grant}
+        if self._assertions is None:
+            headers["Authorization"] = f"Basic {self._credentials()}"
+        else:
+            self._assertion = Hidden(self._assertions.make())
+            if self._grant == JWT_BEARER:
+                form["assertion"] = str(self._assertion)
+            else:
+                form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": str(self._assertion)}
+                if self._id:
+                    form["client_id"] = self._id
         if self._scope:
             form["scope"] = self._scope
-        credentials = base64.b64encode(f"{self._id}:{self._secret}".encode()).decode()
-        status, body = self._endpoint.post(urllib.parse.urlencode(form).encode(), {
-            "Authorization": f"Basic {credentials}", "Accept": "application/json",
-            "Content-Type": "application/x-www-form-urlencoded"}, _MOST_BYTES)  # fmt: skip
-        if status >= 400:
-            raise Refused(f"HTTP status {status}{_error_in(body)}")
-        return _token_in(body)
+        return form
+
+    def _credentials(self) -> str:
+        parts = [str(self._id), str(self._secret)]
+        if self._encodes_header:
+            parts = [urllib.parse.quote_plus(part) for part in parts]
+        return base64.b64encode(":".join(parts).encode()).decode()
 
     def _without_secret(self, text: str) -> str:
-        """Mask the secret: a provider may quote the request."""
+        """Mask the secret and the assertion: a provider may quote the request."""
         for secret in (self._secret, urllib.parse.quote(self._secret), urllib.parse.quote_plus(self._secret),
-                       base64.b64encode(f"{self._id}:{self._secret}".encode()).decode()):  # fmt: skip
+                       self._credentials() if self._secret else "", self._assertion):  # fmt: skip
             if secret:
                 text = text.replace(secret, "***")
         return text

@@ -468,6 +468,24 @@ def test_rebootstrap_when_a_broker_asks_for_it(loop):
     assert loop.one(FETCH)["node"] == 7
 
 
+def test_rebootstrap_if_a_broker_is_not_the_one_that_is_meant(loop):
+    loop.assign(("t", 0, 0))
+    loop.network.lose(1, REBOOTSTRAP_REQUIRED, "the broker at this address is not broker 1 of cluster c")
+    loop.turn()
+    assert loop.network.node_list == {-2: "bootstrap:9092"}
+    loop.advance(120)
+    assert loop.one(METADATA)["node"] == -2
+    loop.answer_metadata()
+    # The addresses that brokers advertise are wrong: no second start within a second.
+    loop.network.lose(1, REBOOTSTRAP_REQUIRED)
+    loop.turn()
+    assert loop.network.calls["rebootstrap"] == 1
+    loop.advance(1000)
+    loop.network.lose(1, REBOOTSTRAP_REQUIRED)
+    loop.turn()
+    assert loop.network.calls["rebootstrap"] == 2
+
+
 def all_brokers_down(loop):
     for node in loop.network.node_list:
         loop.network.set_readiness(node, CONTROL_CHANNEL, BACKOFF)

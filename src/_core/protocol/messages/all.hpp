@@ -1,4 +1,4 @@
-// Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+// Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 // Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: part of the core itself.
 #pragma once
 #include "protocol/messages/api_versions.hpp"

@@ -1,4 +1,4 @@
-// Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+// Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 // Owns: the wire form of ApiVersions, all versions. Threads: any (values). Never: knows a connection.
 #pragma once
 #include <cstdint>
@@ -13,18 +13,24 @@ struct ApiVersionsRequest {
   static constexpr const char* name = "ApiVersionsRequest";
   static constexpr int16_t api_key = 18;
   static constexpr int16_t min_version = 0;
-  static constexpr int16_t max_version = 4;
+  static constexpr int16_t max_version = 5;
   static constexpr int16_t header_version(int16_t version) { return version >= 3 ? 2 : 1; }
   static constexpr int16_t response_header_version(int16_t) { return 0; }
 
   std::string client_software_name;
   std::string client_software_version;
+  NullableString cluster_id;
+  int32_t node_id = -1;
 
   void encode(Writer& w, int16_t version) const {
     const bool flexible = version >= 3;
     if (version >= 3) {
       w.write_string(client_software_name, flexible);
       w.write_string(client_software_version, flexible);
+    }
+    if (version >= 5) {
+      w.write_nullable_string(cluster_id, flexible, true);
+      w.write_int32(node_id);
     }
     if (flexible) {
       w.write_uvarint(0);
@@ -40,6 +46,13 @@ struct ApiVersionsRequest {
       client_software_name.clear();
       client_software_version.clear();
     }
+    if (version >= 5) {
+      r.read_nullable_string(cluster_id, flexible, true, "cluster_id");
+      node_id = r.read_int32("node_id");
+    } else {
+      cluster_id.set_null();
+      node_id = -1;
+    }
     if (flexible) {
       r.skip_tagged_fields("tagged_fields");
     }
@@ -51,6 +64,8 @@ struct ApiVersionsRequest {
   void each_field(F&& f) {
     f("client_software_name", client_software_name);
     f("client_software_version", client_software_version);
+    f("cluster_id", cluster_id);
+    f("node_id", node_id);
   }
 };
 
@@ -148,7 +163,7 @@ struct ApiVersionsResponse {
   static constexpr const char* name = "ApiVersionsResponse";
   static constexpr int16_t api_key = 18;
   static constexpr int16_t min_version = 0;
-  static constexpr int16_t max_version = 4;
+  static constexpr int16_t max_version = 5;
   static constexpr int16_t header_version(int16_t) { return 0; }
 
   int16_t error_code = 0;

@@ -1,6 +1,7 @@
-# Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+# Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 # Declares protocol/messages/api_versions.hpp for Cython. thread: any (values).
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, vector
+from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.protocol.wire cimport Reader, Writer
 
 
@@ -9,6 +10,8 @@ cdef extern from "protocol/messages/api_versions.hpp" namespace "kc" nogil:
         ApiVersionsRequest()
         string client_software_name
         string client_software_version
+        NullableString cluster_id
+        int32_t node_id
         void encode(Writer& w, int16_t version)
         void decode(Reader& r, int16_t version)
         bint can_encode(int16_t version, const char** field)

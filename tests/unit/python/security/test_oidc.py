@@ -186,6 +186,13 @@ def test_the_earlier_expiry_counts(claimed_s: int, expires_in: int, life_s: int)
     assert life_s - SOON_S < life_ms / 1000 <= life_s
 
 
+def test_a_token_needs_no_claims(given: queue.Queue[tuple[str, int]]) -> None:
+    """The broker names the principal, by its own `sasl.oauthbearer.sub.claim.name`."""
+    with provider(GOOD) as one, kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token", **{
+            "sasl.oauthbearer.sub.claim.name": "who"})):
+        assert given.get(timeout=SOON_S)[0] == "opaque-token"
+
+
 def test_a_wanted_token_is_fetched_at_once(given: queue.Queue[tuple[str, int]]) -> None:
     with provider(GOOD) as one, kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token")) as consumer:
         given.get(timeout=SOON_S)
@@ -473,7 +480,7 @@ def test_a_response_that_drips_is_ended() -> None:
     with provider(drip) as one:
         endpoint = https.Endpoint(f"http://127.0.0.1:{one.port}/", ssl.create_default_context(), total_s=0.5)
         with pytest.raises(https.Refused, match="no complete response within"):
-            endpoint.post(b"", {}, 100)
+            endpoint.ask(b"", {}, 100)
         stopped.set()
 
 
@@ -494,5 +501,5 @@ def test_a_handshake_that_drips_is_ended() -> None:
         port = listener.getsockname()[1]
         endpoint = https.Endpoint(f"https://localhost:{port}/", ssl.create_default_context(), total_s=0.5)
         with pytest.raises(https.Refused, match="no complete response within"):
-            endpoint.post(b"", {}, 100)
+            endpoint.ask(b"", {}, 100)
         stopped.set()
