@@ -1,4 +1,4 @@
-// Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+// Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 // Owns: the wire form of DescribeConfigs, all versions. Threads: any (values). Never: knows a connection.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-# Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+# Generated from kafka-clients 4.4.0 by tools/generate_protocol.py; not to be edited.
 # Declares protocol/messages/describe_configs.hpp for Cython. thread: any (values).
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int8_t, string, vector
 from kconsumer._core.protocol.types cimport Nullable, NullableString
