@@ -135,7 +135,7 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
                exported="fetch_buffer_bytes"),
         Metric("fetch_reserved_bytes", "bytes", "Upper bound of the data that Fetch requests in flight may return.",
                exported="fetch_reserved_bytes"),
-        Metric("fetch_buffer_full", "True or False", "Fetching or decoding waits: `fetch.buffer.memory` is full.",
+        Metric("fetch_buffer_full", "True or False", "`fetch.buffer.memory` is full: fetches wait or are small.",
                exported="fetch_buffer_full"),
         Metric("fetch_buffer_records", "records", "Decoded records not yet returned, without paused partitions.",
                exported="fetch_buffer_records"),

@@ -68,16 +68,6 @@ def test_after_a_seek_the_buffered_records_are_not_the_next_ones(loop):
     assert facts(loop).next_ms == 103_000
 
 
-def test_records_of_a_call_that_raised_are_the_next_ones_again(loop, monkeypatch):
-    loop.assign(("t", 0, 0))
-    fetch(loop, {0: fetched(0, 3)})
-    monkeypatch.setattr(type(loop.consumer), "_pass_time", lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        loop.consumer.consume(10, 1)
-    assert facts(loop).next_ms == 100_000
-    assert loop.consumer.metrics()["returned_records_total"] == 0
-
-
 # -- counters
 
 
