@@ -191,7 +191,10 @@ def test_lag_of_a_group_without_offsets(run: Run, topic: str):
     assert result.stderr == "kconsumer: the group none has no committed offsets\n"
 
 
-def test_top_shows_the_topics_of_a_group(run: Run, embedded: EmbeddedCluster, topic: str):
+def test_top_shows_the_topics_of_a_group(
+    run: Run, embedded: EmbeddedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "200")
     commit(embedded, topic, TopicPartition(topic, 0, 3), TopicPartition(topic, 1, 9))
     result = run("top", topic, "-n", "2", "--interval", "0.1")
     assert result.exit_code == 0, result.output

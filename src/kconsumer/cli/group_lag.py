@@ -46,7 +46,8 @@ def read(offsets: Consumer, records: Consumer, topics: Sequence[str], timeout: f
         KafkaException: a broker does not answer in time, or refuses.
     """
     places = _places(offsets, topics, timeout)
-    found = {(p.topic, p.partition): p.offset for p in offsets.committed(places, timeout) if p.offset >= 0}
+    committed = connect.known_offsets(offsets.committed(places, timeout))
+    found = {(p.topic, p.partition): offset for p, offset in zip(places, committed, strict=True) if offset >= 0}
     where = sorted(found)
     if not where:
         return []

@@ -65,7 +65,7 @@ def table(found: Sequence[Row]) -> Table:
     """Return the rows for a terminal."""
     made = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
-        made.add_column(column, justify="left" if column == "topic" else "right")
+        made.add_column(column, justify="left" if column == "topic" else "right", no_wrap=True)
     for row in found:
         cells = (printable(row.topic), row.partitions, _number(row.committed_s), _number(row.produced_s), row.lag,
                  _number(row.seconds), _number(row.left_s))
