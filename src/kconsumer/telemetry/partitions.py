@@ -82,8 +82,8 @@ class Progress:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._monotonic = monotonic
         self._wall = wall
-        # (position, since when it has not moved while there were records)
-        self._seen: dict[tuple[str, int], tuple[int, float]] = {}
+        # (position, since when it has not moved while there were records; None: there were none)
+        self._seen: dict[tuple[str, int], tuple[int, float | None]] = {}
         self._ends: dict[tuple[str, int], int] = {}  # that brokers have answered
         self._asked: tuple[list[tuple[str, int]], Question] | None = None
         self._ask_at = 0.0
@@ -100,7 +100,7 @@ class Progress:
             with contextlib.suppress(RuntimeError):  # another thread closes the consumer
                 self._asked = unsure, ask(unsure)
         wall_ms = self._wall() * 1000
-        found: dict[tuple[str, int], tuple[int, float]] = {}
+        found: dict[tuple[str, int], tuple[int, float | None]] = {}
         readings = []
         for p in facts:
             place = p.topic, p.partition
@@ -109,14 +109,15 @@ class Progress:
                 readings.append(PartitionReading(*place, None, None, 0.0, ""))
                 continue
             lag = max(end - p.position, 0)
-            position, since = self._seen.get(place, (p.position, now))
+            position, since = self._seen.get(place, (p.position, None))
             moved = position != p.position
-            if moved or not lag:
-                since = now
-            found[place] = p.position, since
             if not lag:
+                found[place] = p.position, None
                 readings.append(PartitionReading(*place, 0, 0.0, 0.0, ""))
                 continue
+            if moved or since is None:
+                since = now
+            found[place] = p.position, since
             # The record after a returned one is on its way: it is at most as old.
             at_ms = p.returned_ms if p.next_ms < 0 and moved else p.next_ms
             lag_s = max(wall_ms - at_ms, 0) / 1000 if at_ms >= 0 else None

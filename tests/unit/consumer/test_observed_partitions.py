@@ -63,7 +63,7 @@ def test_after_a_seek_the_buffered_records_are_not_the_next_ones(loop):
     fetch(loop, {0: fetched(0, 5)})
     loop.consumer.seek(TopicPartition("t", 0, 3))
     assert facts(loop).next_ms == -1
-    loop.turn()
+    fetch(loop, {})
     fetch(loop, {0: fetched(3, 5)})
     assert facts(loop).next_ms == 103_000
 
