@@ -6,10 +6,15 @@ import time
 
 import pytest
 from api_helpers import PATIENCE, poll_until, reader, settings, until
+from opentelemetry import propagate, trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
 from kconsumer import Consumer, TopicPartition
 from kconsumer.aio import AIOConsumer
+from kconsumer.telemetry.otel import process_span
 from kconsumer.telemetry.prometheus import Collector
 from kconsumer.testing import EmbeddedCluster
 
@@ -124,3 +129,66 @@ def test_a_scrape_waits_for_no_broker(unused_port):
         assert (found["kconsumer_assigned_partitions"], "kconsumer_lag_records" in found) == (1, False)
         poll_until(consumer, lambda: consumer.metrics()["poll_waits_total"])
         assert scrape("alone")["kconsumer_poll_waits_total"] >= 1
+
+
+# -- spans, from the context of a producer
+
+
+@pytest.fixture
+def tracing(cluster, topic_name):
+    """A tracer provider with its finished spans, and a record that a producer sent within a span."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    topic = topic_name()
+    cluster.create_topic(topic, 1)
+    with provider.get_tracer("producer").start_as_current_span("send traced") as sent:
+        carrier = {}
+        propagate.inject(carrier)
+    cluster.produce(topic, [
+        {"key": b"k", "value": b"v", "partition": 0,
+         "headers": [("other", b"\xff"), *((name, text.encode()) for name, text in carrier.items())]},
+        {"value": None, "partition": 0}])
+    exporter.clear()
+    return topic, provider, exporter, sent.get_span_context()
+
+
+def test_a_span_of_a_record_is_a_child_of_the_producers_span(cluster, tracing):
+    topic, provider, exporter, sent = tracing
+    with reader(cluster, topic) as consumer:
+        message, tombstone = (consumer.poll(PATIENCE) for _ in range(2))
+        with process_span(message, tracer_provider=provider, attributes={"more": 1}) as span:
+            assert trace.get_current_span() is span
+        with pytest.raises(ZeroDivisionError), process_span(tombstone, tracer_provider=provider):
+            1 / 0  # noqa: B018
+    child, alone = exporter.get_finished_spans()
+    assert (child.name, child.kind) == (f"process {topic}", trace.SpanKind.CONSUMER)
+    assert (child.context.trace_id, child.parent.span_id) == (sent.trace_id, sent.span_id)
+    assert dict(child.attributes) == {
+        "messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
+        "messaging.destination.name": topic, "messaging.destination.partition.id": "0", "messaging.kafka.offset": 0,
+        "messaging.kafka.message.key": "k", "more": 1}
+    assert (alone.parent, alone.links, alone.attributes["messaging.kafka.message.tombstone"]) == (None, (), True)
+    assert (alone.status.status_code, alone.events[0].name) == (trace.StatusCode.ERROR, "exception")
+
+
+def test_a_span_of_a_record_can_link_to_the_producers_span(cluster, tracing):
+    topic, provider, exporter, sent = tracing
+    with reader(cluster, topic) as consumer:
+        message, without = (consumer.poll(PATIENCE) for _ in range(2))
+        with provider.get_tracer("app").start_as_current_span("batch") as batch:
+            with process_span(message, link=True, tracer_provider=provider):
+                pass
+            for link in (True, False):
+                with process_span(without, link=link, tracer_provider=provider):
+                    pass
+    linked, *alone, _ = exporter.get_finished_spans()
+    assert {span.parent.span_id for span in (linked, *alone)} == {batch.get_span_context().span_id}
+    assert [link.context.span_id for link in linked.links] == [sent.span_id]
+    assert [span.links for span in alone] == [(), ()]
+
+
+def test_without_a_tracer_provider_a_span_records_nothing(cluster, tracing):
+    topic, *_ = tracing
+    with reader(cluster, topic) as consumer, process_span(consumer.poll(PATIENCE)) as span:
+        assert not span.is_recording()

@@ -1,22 +1,26 @@
-"""Metrics of all consumers of this process for OpenTelemetry (``pip install kconsumer[otel]``, the API only).
+"""OpenTelemetry (``pip install kconsumer[otel]``, the API only): metrics of all consumers, and spans of records.
 
-    from kconsumer.telemetry.otel import Metrics
+    from kconsumer.telemetry.otel import Metrics, process_span
 
     metrics = Metrics()  # of the global MeterProvider
-    ...
-    metrics.stop()
+    with process_span(message):
+        ...
 
-Owns: Metrics. Threads: the one that collects. Never: waits for a broker, works between collections.
+Owns: Metrics, process_span. Threads: the one that collects or processes. Never: waits for a broker, works between
+collections, reads the headers of a record without a span.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 try:
+    from opentelemetry import propagate, trace
+    from opentelemetry.context import Context
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter
 except ModuleNotFoundError as error:
     raise ImportError("kconsumer.telemetry.otel needs opentelemetry-api: pip install 'kconsumer[otel]'") from error
@@ -26,7 +30,10 @@ from kconsumer.telemetry.consumers import Consumers, Reading, consumers
 from kconsumer.telemetry.metrics import METRICS, PARTITION_METRICS, PREFIX, Kind, Metric
 from kconsumer.telemetry.partitions import Series, series
 
-__all__ = ["Metrics"]
+if TYPE_CHECKING:
+    from kconsumer._core.consumer.consumer import Message
+
+__all__ = ["Metrics", "process_span"]
 
 _LAG, _LAG_S, _STALLED = PARTITION_METRICS
 _Observations = Iterable[Observation]
@@ -158,3 +165,53 @@ def _lag_s(found: Series) -> Iterator[tuple[float, dict[str, Any]]]:
 def _stalled(found: Series) -> Iterator[tuple[float, dict[str, Any]]]:
     for reason, count in found.stalled.items():
         yield count, {"kconsumer.reason": reason}
+
+
+@contextmanager
+def process_span(
+    message: Message, *, link: bool = False, attributes: Mapping[str, Any] | None = None,
+    tracer_provider: trace.TracerProvider | None = None,
+) -> Iterator[trace.Span]:
+    """Start a span for the work on one record, and make it current.
+
+    The producer's context comes from the record's headers, by the configured propagator. An exception ends the span
+    with an error, and goes on.
+
+    Args:
+        message: a record.
+        link: True: the span is a child of the current one, with a link to the producer's context. False: it is a child
+            of the producer's context. Without such a context it is a child of the current span.
+        attributes: more attributes, such as ``messaging.consumer.group.name``.
+        tracer_provider: None: the global one.
+    """
+    tracer = trace.get_tracer(PREFIX, __version__, tracer_provider)
+    producer = _producer_context(message)
+    sent = trace.get_current_span(producer).get_span_context()
+    links = [trace.Link(sent)] if link and sent.is_valid else []
+    topic = message.topic() or ""
+    given = {"messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
+             "messaging.destination.name": topic, "messaging.destination.partition.id": str(message.partition()),
+             "messaging.kafka.offset": message.offset(), **(attributes or {})}
+    parent = producer if sent.is_valid and not link else None
+    with tracer.start_as_current_span(f"process {topic}", parent, trace.SpanKind.CONSUMER, given, links) as span:
+        if span.is_recording():
+            _describe(span, message)
+        yield span
+
+
+def _producer_context(message: Message) -> Any:
+    """Return the context that the headers have. Only those of the propagator are decoded."""
+    wanted = propagate.get_global_textmap().fields
+    carrier = {name: value.decode("utf-8", "replace") for name, value in message.headers() or ()
+               if name in wanted and isinstance(value, bytes)}
+    return propagate.extract(carrier, Context())
+
+
+def _describe(span: trace.Span, message: Message) -> None:
+    key = message.key()
+    if isinstance(key, bytes):
+        key = key.decode("utf-8", "replace")
+    if key is not None:
+        span.set_attribute("messaging.kafka.message.key", str(key))
+    if message.value() is None:
+        span.set_attribute("messaging.kafka.message.tombstone", True)
