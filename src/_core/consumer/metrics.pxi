@@ -45,7 +45,7 @@ cdef int64_t returned_records(ConsumerCore core):
 
 
 cdef tuple buckets_of(Timing* found):
-    return tuple([found.buckets[i].load() for i in range(19)])
+    return tuple([found.buckets[i].load() for i in range(<int>(sizeof(found.buckets) // sizeof(int64_t)))])
 
 
 cdef dict stopped_partitions(ConsumerCore core):
@@ -93,7 +93,8 @@ def partition_facts(ConsumerCore core not None):
 
     `at`, `end` and `just` are as in ends(). `next` is the timestamp of the next record that was received, `returned`
     that of the latest returned one, in ms; -1: unknown. `buffered` is the number of decoded records. `error`: it is
-    stopped until a seek, or the broker's latest answer was an error. `answered` is the age in ms of the latest answer of the fetch session; -1: in none.
+    stopped until a seek, or the broker's latest answer was an error. `answered` is the age in ms of the latest answer
+    of its fetch session; -1: it is in none.
     """
     cdef vector[PartitionState*] assigned
     cdef PartitionState* p

@@ -33,7 +33,7 @@ class Observation(NamedTuple):
 class Observed(Protocol):
     """A consumer."""
 
-    def _observe(self) -> Observation | None: ...
+    def _observe(self) -> Observation: ...
 
     def _ask_ends(self, partitions: list[tuple[str, int]]) -> Question: ...
 
@@ -90,8 +90,8 @@ class Consumers:
         with self._lock:
             for entry in self._open:
                 if entry.consumer() is consumer:
-                    if self._watched and (seen := consumer._observe()) is not None:
-                        entry.counted = _counted(seen.metrics)
+                    if self._watched:
+                        entry.counted = _counted(consumer._observe().metrics)
                     self._retire(entry)
                     break
 
@@ -102,9 +102,9 @@ class Consumers:
             readings = []
             for entry in self._open:
                 consumer = entry.consumer()
-                seen = None if consumer is None else consumer._observe()
-                if consumer is None or seen is None:
+                if consumer is None:
                     continue
+                seen = consumer._observe()
                 entry.counted = _counted(seen.metrics)
                 metrics = {**seen.metrics, **_sums(self._closed.get(entry.key, {}), entry.counted)}
                 partitions = entry.progress.read(
