@@ -160,7 +160,7 @@ def _reason(p: PartitionFacts, full: bool) -> str:
 def series(readings: Iterable[PartitionReading], partitions: bool, stalled_after: float) -> list[Series]:
     """Return the values by partition, or by topic: the sum of the lags in records, the largest lag in seconds."""
     if partitions:
-        return [Series(p.topic, p.partition, p.lag, p.lag_s, _stalled(p, stalled_after)) for p in readings]
+        return [Series(*p[:4], _stalled(p, stalled_after)) for p in readings]
     topics: dict[str, Series] = {}
     for p in readings:
         so_far = topics.get(p.topic, Series(p.topic, None, None, None, {}))

@@ -78,9 +78,9 @@ class Collector(_Collector):
         labels = (*_CLIENT, "topic", "partition") if self._partitions else (*_CLIENT, "topic")
         lag, lag_s, standing = (_family(_LAG, labels), _family(_LAG_S, labels), _family(_STALLED, (*labels, "reason")))
         for reading in readings:
+            client = _labels(reading)
             for found in series(reading.partitions, self._partitions, self._stalled_after):
-                place = _labels(reading)
-                place["topic"] = found.topic
+                place = {**client, "topic": found.topic}
                 if found.partition is not None:
                     place["partition"] = str(found.partition)
                 # Sample by sample: add_metric() costs more than the reading of the partition.
