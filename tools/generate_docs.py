@@ -24,6 +24,7 @@ from kconsumer.config.properties import BY_NAME, SECTIONS, OffsetReset
 from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
 from kconsumer.ingest import evolution, table_types
 from kconsumer.telemetry import metrics
+from kconsumer.telemetry.partitions import REASONS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -75,7 +76,9 @@ METRICS_INTRODUCTION = """\
 
 - Metrics that end in `_total` are counters: they only grow. For a rate, divide the difference of two values by the time
   between the calls. For an average, divide the rate of one counter by the rate of another.
+- Metrics that end in `_buckets` are histograms: the number of events per bucket.
 - All others are current values. Without a `group.id`, those of the group are 0 or -1.
+- [Observability](observability.md) has their names for Prometheus and OpenTelemetry.
 - The same table is available as `kconsumer.metrics.METRICS`. It names the Java consumer's counterpart, if there is one.
 
 `Consumer.lag()` knows the end of a partition that is being read from its latest fetch. For other partitions (paused,
@@ -200,7 +203,7 @@ def metrics_page() -> str:
     parts = [METRICS_INTRODUCTION]
     for title, listed in metrics.SECTIONS:
         parts.append(f"## {title}\n\n| Metric | Unit | Kind | What it is | Source |\n|---|---|---|---|---|")
-        parts += [f"| `{m.name}` | {m.unit} | {'counter' if m.counter else 'gauge'} | {m.doc} | {m.source} |"
+        parts += [f"| `{m.name}` | {m.unit} | {m.kind.value} | {m.doc} | {m.source} |"
                   for m in listed]
         parts.append("")
     return "\n".join(parts)
@@ -233,7 +236,24 @@ def evolutions_table() -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {"types of tables": types_table, "evolutions": evolutions_table}
+def exported_table() -> str:
+    """The names of exporters."""
+    lines = ["| Prometheus | OpenTelemetry | kind | what it is |", "| --- | --- | --- | --- |"]
+    for m in (*metrics.METRICS, *metrics.PARTITION_METRICS):
+        if m.exported:
+            name, unit = m.opentelemetry
+            lines.append(f"| `{m.prometheus}` | `{name}` ({unit}) | {m.kind.value} | {m.doc} |")
+    return "\n".join(lines)
+
+
+def reasons_table() -> str:
+    """Why a partition is stalled."""
+    return "\n".join(["| reason | meaning |", "| --- | --- |", *(f"| `{r}` | {text} |" for r, text in REASONS.items())])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "types of tables": types_table, "evolutions": evolutions_table, "exported metrics": exported_table,
+    "reasons": reasons_table}
 
 
 def filled(text: str) -> str:

@@ -3,6 +3,6 @@
 Owns: nothing (imports names from telemetry/metrics.py). Threads: any. Never: defines a metric.
 """
 
-from kconsumer.telemetry.metrics import METRICS, Metric, Metrics
+from kconsumer.telemetry.metrics import METRICS, PARTITION_METRICS, Kind, Metric, Metrics
 
-__all__ = ["METRICS", "Metric", "Metrics"]
+__all__ = ["METRICS", "PARTITION_METRICS", "Kind", "Metric", "Metrics"]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ import pytest
 from certificates import Authority
 from click.testing import CliRunner, Result
 
+from kconsumer import Consumer, TopicPartition
 from kconsumer.cli.app import cli
 from kconsumer.testing import EmbeddedCluster
 
@@ -154,6 +156,75 @@ def test_watermarks(run: Run, embedded: EmbeddedCluster, topic: str):
     assert run("watermarks", topic).stdout == f"{topic}\t0\t0\t10\t10\n{topic}\t1\t4\t10\t6\n"
     assert json.loads(run("watermarks", topic, "-o", "json").stdout.splitlines()[1]) == {
         "topic": topic, "partition": 1, "low": 4, "high": 10, "offsets": 6}
+
+
+def commit(embedded: EmbeddedCluster, group: str, *offsets: TopicPartition) -> None:
+    with Consumer({"bootstrap.servers": embedded.bootstrap_servers, "group.id": group}) as consumer:
+        consumer.commit(offsets=list(offsets), asynchronous=False)
+
+
+def test_lag_of_a_group(run: Run, embedded: EmbeddedCluster, topic: str):
+    commit(embedded, topic, TopicPartition(topic, 0, 3), TopicPartition(topic, 1, 10))
+    before = time.time()
+    late, caught_up = (json.loads(line) for line in run("lag", topic, "-o", "json").stdout.splitlines())
+    age = late.pop("seconds")
+    assert late == {"topic": topic, "partition": 0, "committed": 3, "end": 10, "lag": 7}
+    # Offset 3 of partition 0 is the record of the fourth hour.
+    assert before <= age + (BEGAN_MS + 3 * HOUR_MS) / 1000 <= time.time()
+    assert caught_up == {"topic": topic, "partition": 1, "committed": 10, "end": 10, "lag": 0, "seconds": 0.0}
+    lines = run("lag", topic, "-t", topic).stdout.splitlines()
+    assert [line.split("\t")[:5] for line in lines] == [[topic, "0", "3", "10", "7"], [topic, "1", "10", "10", "0"]]
+    assert lines[1].split("\t")[5] == "0.0"
+
+
+def test_lag_after_the_committed_records_have_expired(run: Run, embedded: EmbeddedCluster, topic: str):
+    embedded.delete_records(topic, 0, 5)
+    commit(embedded, topic, TopicPartition(topic, 0, 2))
+    (found,) = (json.loads(line) for line in run("lag", topic, "-o", "json").stdout.splitlines())
+    assert (found["committed"], found["end"], found["lag"]) == (2, 10, 8)
+    assert found["seconds"] == pytest.approx(time.time() - (BEGAN_MS + 5 * HOUR_MS) / 1000, abs=60)
+
+
+def test_lag_of_a_group_without_offsets(run: Run, topic: str):
+    result = run("lag", "none")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "kconsumer: the group none has no committed offsets\n"
+
+
+def test_top_shows_the_topics_of_a_group(
+    run: Run, embedded: EmbeddedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    commit(embedded, topic, TopicPartition(topic, 0, 3), TopicPartition(topic, 1, 9))
+    result = run("top", topic, "-n", "2", "--interval", "0.1")
+    assert result.exit_code == 0, result.output
+    (row,) = (line.split() for line in result.stdout.splitlines() if line.startswith(topic))
+    assert (row[:5], row[6:]) == ([topic, "2", "0.0", "0.0", "8"], ["-"])
+    assert float(row[5].replace(",", "")) > 0
+
+
+def test_consume_serves_its_metrics(embedded: EmbeddedCluster, topic: str, unused_port: int):
+    """The port is held by the fixture until it is free: the command must bind another one."""
+    result = CliRunner().invoke(cli, ["consume", topic, "-b", embedded.bootstrap_servers, "--metrics-port",
+                                      str(unused_port)])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"kconsumer: cannot serve metrics on port {unused_port}: ")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+            [sys.executable, "-m", "kconsumer", "consume", topic, "-b", embedded.bootstrap_servers, "-f",
+             "--metrics-port", str(port)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            for _ in range(20):
+                process.stdout.readline()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+                text = answer.read().decode()
+            assert 'kconsumer_consumed_records_total{client_id="kconsumer-cli",consumer="0",group=""} 20.0' in text
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
 
 
 @pytest.mark.parametrize(("arguments", "code", "text"), [

@@ -153,6 +153,7 @@ def test_docs_blocks_not_run():
     assert left_out == [
         ("README.md", "needs Spark; tests/spark/test_spark_page.py runs it"),
         ("cli.md", "needs a schema registry; tests/embedded/test_cli_decoded.py runs such commands"),
+        ("cli.md", "needs a group; tests/embedded/test_cli.py runs such commands"),
         ("columns.md", "needs a schema registry"),
 
         ("commits.md",
@@ -172,6 +173,9 @@ def test_docs_blocks_not_run():
         ("ingest.md", "a later section makes the table; tests/ingest/test_evolution.py does the same"),
         ("migrating.md", "needs a separate process; tests/embedded/test_compat.py is this"),
         ("migrating.md", "kafka-python's side of the comparison, for the eye"),
+        ("observability.md", "opens a port"),
+        ("observability.md", "needs an SDK; tests/unit/python/test_telemetry_otel.py does this"),
+        ("observability.md", "needs an SDK; tests/embedded/test_telemetry_live.py does this"),
         ("testing.md", "tests/embedded/test_pytest_plugin.py runs such tests"),
         ("testing.md", "needs Docker"),
         ("testing.md", "starts a real Kafka; tests/kafka does so"),

@@ -12,7 +12,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.thread cimport NativeThread
 from kconsumer._core.base.wakeup_fd cimport WaitResult
 from kconsumer._core.consumer.decode_gate cimport DecodeGate
-from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
+from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry, NextRecords
 from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.application_event cimport (
     ApplicationEvent, AssignorAnswerEvent, CloseEvent, LeaveOperation, ListOffsetsEvent, TopicMetadataEvent,

@@ -78,12 +78,12 @@ from kconsumer._core.records.records cimport (
     schema_capsule, schema_in, stream_capsule,
 )
 from kconsumer._core.state.fetch_config cimport RESET_BY_DURATION, RESET_EARLIEST, RESET_LATEST, RESET_NONE
-from kconsumer._core.state.group cimport Timing
 from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE, FETCH_AWAIT_COMMITTED, FETCH_AWAIT_RESET, FETCH_AWAIT_VALIDATION, OFFSET_INVALID, OFFSET_TAIL_BASE,
     Hand,
 )
+from kconsumer._core.state.timing cimport Timing
 from kconsumer._core.values.values cimport (
     VALUE_STRUCT, Column, DecodedValues, Plan, ValueSource, export_values, value_field,
 )

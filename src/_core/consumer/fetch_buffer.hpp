@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "base/counted_mutex.hpp"
@@ -40,6 +41,26 @@ struct FetchEntry {
   }
 };
 
+// The next record of each partition: its timestamp, and whether one was found. thread: the caller's.
+class NextRecords {
+ public:
+  // Later entries of a partition are ignored. `row`: the first one of the entry that was not returned.
+  void add(const FetchEntry& entry, int32_t row) {
+    if (entry.kind != ENTRY_RECORDS || row >= entry.row_end) return;
+    if (entry.position_epoch != entry.partition->position_epoch.load()) return;
+    // A call may have copied the records, and released their arena, before it returns.
+    found_.emplace(entry.partition, entry.columns == nullptr ? -1 : entry.columns->timestamps[row]);
+  }
+  // In ms since the epoch; -1: unknown.
+  int64_t timestamp_of(const PartitionState* p) const {
+    auto it = found_.find(p);
+    return it == found_.end() ? -1 : it->second;
+  }
+
+ private:
+  std::unordered_map<const PartitionState*, int64_t> found_;
+};
+
 class FetchBuffer {
  public:
   ~FetchBuffer() {
@@ -62,6 +83,10 @@ class FetchBuffer {
       entries_.clear();
     }
     filled_.store(false, std::memory_order_release);
+  }
+  void find_next(NextRecords& found) {
+    std::lock_guard<CountedMutex> hold(mutex_);
+    for (const auto& e : entries_) found.add(e, e.row);
   }
   int64_t locks_taken() const { return mutex_.taken(); }
 

@@ -25,9 +25,15 @@ cdef extern from "consumer/fetch_buffer.hpp" namespace "kc" nogil:
         Status status
         void release()
 
+    cdef cppclass NextRecords:
+        NextRecords()
+        void add(const FetchEntry& entry, int32_t row)
+        int64_t timestamp_of(const PartitionState* p)
+
     cdef cppclass FetchBuffer:
         FetchBuffer()
         void put(vector[FetchEntry]& entries)
         bint empty()
         void take(deque[FetchEntry]& out)
+        void find_next(NextRecords& found)
         int64_t locks_taken()

@@ -50,6 +50,7 @@ cdef class FetchHandler:
     cdef bint holds_back(self) noexcept nogil
     cdef Message next_message(self)
     cdef void revalidate(self) noexcept nogil
+    cdef void find_next_records(self, NextRecords& found) noexcept nogil
     cdef bint has_error(self) noexcept nogil
     cdef FetchEntry* front_event(self) noexcept nogil
     cdef void drop_front(self) noexcept nogil

@@ -210,6 +210,9 @@ cdef class FetchHandler:
         self.is_open = False
         self.row_end = self.row
         entry.partition.undelivered_records.fetch_sub(taken)
+        self.counters.returned_records.fetch_add(taken)
+        if taken > 0:
+            entry.partition.returned_timestamp.store(entry.columns.timestamps[self.row - 1])
         if not self.transactional and taken > 0:
             self._publish(entry, self.row)
         entry.row = self.row
@@ -343,6 +346,23 @@ cdef class FetchHandler:
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
             self.ready.push_front(entry[0])
             self.parked.pop_back()
+
+    cdef void find_next_records(self, NextRecords& found) noexcept nogil:
+        """Find the next record of each partition, in the order in which calls would return them.
+
+        thread: any that holds the GIL. Without a GIL the entries belong to A, and nothing is found.
+        """
+        cdef size_t i
+        if GIL_DISABLED:
+            return
+        for i in range(self.used.size()):
+            found.add(self.used[i], self.used_from[i])
+        for i in range(self.parked.size()):
+            found.add(self.parked[i], self.parked[i].row)
+        for i in range(self.ready.size()):
+            found.add(self.ready[i], self.row if i == 0 and self.is_open and not self.transactional
+                      else self.ready[i].row)
+        self.buffer.find_next(found)
 
     cdef bint has_error(self) noexcept nogil:
         return not self.is_open and not self.ready.empty() and self.ready.front().kind != ENTRY_RECORDS
@@ -478,6 +498,7 @@ cdef class FetchHandler:
             # It comes only once (test_an_error_taken_by_a_call_that_raises_comes_again).
             self.ready.push_front(entry)
             return
+        self.counters.returned_records.fetch_sub(row - first_row)
         if entry.columns == NULL and first_row < row:
             entry.release()
             return

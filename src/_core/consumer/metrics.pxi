@@ -16,10 +16,15 @@ def core_metrics(ConsumerCore core not None):
     return {
         "fetch_buffer_bytes": core.pool.live_bytes(),
         "fetch_reserved_bytes": core.counters.reserved_bytes.load(),
+        "fetch_buffer_full": core.pool.starved.load(),
         "fetch_buffer_records": core.counters.undelivered_records.load(),
         "fetches_total": core.counters.fetches.load(),
+        "fetch_latency_us_total": core.counters.fetch_times.total_us.load(),
+        "fetch_latency_max_us": core.counters.fetch_times.longest_us.load(),
+        "fetch_latency_buckets": buckets_of(&core.counters.fetch_times),
         "fetched_bytes_total": core.counters.fetched_bytes.load(),
         "fetched_records_total": core.counters.records.load(),
+        "returned_records_total": returned_records(core),
         "fetch_stalls_total": core.counters.stalls.load(),
         "bad_batches_total": core.counters.bad_batches.load(),
         "stopped_partitions": stopped_partitions(core),
@@ -29,6 +34,18 @@ def core_metrics(ConsumerCore core not None):
         "poll_idle_us_total": core.idle.total_us(now_us),
         "poll_idle_ratio": core.idle.ratio(now_us),
     }
+
+
+cdef int64_t returned_records(ConsumerCore core):
+    """Return the number of returned records. poll() counts those of the open entry when it closes it."""
+    cdef int64_t closed = core.counters.returned_records.load()
+    if GIL_DISABLED or not core.handler.is_open or core.handler.transactional:
+        return closed
+    return closed + core.handler.row - core.handler.opened_at
+
+
+cdef tuple buckets_of(Timing* found):
+    return tuple([found.buckets[i].load() for i in range(<int>(sizeof(found.buckets) // sizeof(int64_t)))])
 
 
 cdef dict stopped_partitions(ConsumerCore core):
@@ -67,7 +84,39 @@ cdef dict timing(str name, Timing* found):
         f"{name}_latency_us": found.latest_us.load(),
         f"{name}_latency_max_us": found.longest_us.load(),
         f"{name}_latency_us_total": found.total_us.load(),
+        f"{name}_latency_buckets": buckets_of(found),
     }
+
+
+def partition_facts(ConsumerCore core not None):
+    """Return the state of the assigned partitions, as (topic, partition, at, end, just, next, returned, buffered,
+    paused, error, answered).
+
+    `at`, `end` and `just` are as in ends(). `next` is the timestamp of the next record that was received, `returned`
+    that of the latest returned one, in ms; -1: unknown. `buffered` is the number of decoded records. `error`: it is
+    stopped until a seek, or the broker's latest answer was an error. `answered` is the age in ms of the latest answer
+    of its fetch session; -1: it is in none.
+    """
+    cdef vector[PartitionState*] assigned
+    cdef PartitionState* p
+    cdef NextRecords following
+    cdef bint stopped
+    cdef int64_t now_ms = core.clock.now_ms()
+    cdef int64_t until_ms = now_ms - core.config.wait_max_ms.load() - JUST_MS
+    cdef int64_t answered_ms
+    cdef list out = []
+    core.handler.find_next_records(following)
+    core.subscription.snapshot(assigned)
+    for p in assigned:
+        core.subscription.lock.lock()
+        stopped = not p.stop_reason.empty()
+        core.subscription.lock.unlock()
+        answered_ms = p.session_answer_ms()
+        out.append((*end_of(p, core.config.read_committed, until_ms), following.timestamp_of(p),
+                    p.returned_timestamp.load(), p.undelivered_records.load(), p.paused.load(),
+                    stopped or p.last_error != 0, now_ms - answered_ms if answered_ms >= 0 else -1))
+        p.release()
+    return out
 
 
 def ends(ConsumerCore core not None, partitions=None):

@@ -479,6 +479,7 @@ cdef class FetchSender(RequestManager):
             self._session_failed(session, now_ms)
             return
         session.request.on_success()
+        self.counters.fetch_times.add(max(now_ms - session.sent_ms, <int64_t>0) * 1000)
         session.unsupported_reported = False
         if session.named == 0:
             session.answered_ms.store(now_ms)

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "state/timing.hpp"
+
 namespace kc {
 
 enum ResetPolicy : int32_t { RESET_NONE = 0, RESET_EARLIEST, RESET_LATEST, RESET_BY_DURATION };
@@ -39,7 +41,9 @@ struct FetchCounters {
   std::atomic<int64_t> undecoded{0};           // received items that are not yet decoded; A may subtract
   std::atomic<int64_t> inflated_ahead{0};      // how often N decompressed data for an application that decodes itself
   std::atomic<int64_t> undelivered_records{0}; // decoded and not yet taken; A subtracts
+  std::atomic<int64_t> returned_records{0};    // taken by the application; written on A
   std::atomic<int64_t> fetches{0};
+  Timing fetch_times;                          // answered Fetch requests
   std::atomic<int64_t> fetched_bytes{0};
   std::atomic<int64_t> records{0};
   std::atomic<int64_t> stalls{0};              // how often a fetch was delayed because the buffer was full

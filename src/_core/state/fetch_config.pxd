@@ -1,5 +1,6 @@
 # Declares state/fetch_config.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string
+from kconsumer._core.state.timing cimport Timing
 
 
 cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
@@ -38,7 +39,9 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         atomic[int64_t] undecoded
         atomic[int64_t] inflated_ahead
         atomic[int64_t] undelivered_records
+        atomic[int64_t] returned_records
         atomic[int64_t] fetches
+        Timing fetch_times
         atomic[int64_t] fetched_bytes
         atomic[int64_t] records
         atomic[int64_t] bad_batches

@@ -11,6 +11,7 @@
 #include "events/topic_partition.hpp"
 #include "state/member_state.hpp"
 #include "state/session.hpp"
+#include "state/timing.hpp"
 
 namespace kc {
 
@@ -49,20 +50,6 @@ struct Membership {
                                                        // its revocation is acknowledged
   bool owns(const std::string& topic, int32_t partition) const {
     return owned != nullptr && holds_partition(*owned, topic, partition);
-  }
-};
-
-// The duration of a repeated operation. Written on N, read anywhere.
-struct Timing {
-  std::atomic<int64_t> count{0};
-  std::atomic<int64_t> latest_us{-1};
-  std::atomic<int64_t> longest_us{-1};
-  std::atomic<int64_t> total_us{0};
-  void add(int64_t us) {
-    latest_us.store(us, std::memory_order_relaxed);
-    if (us > longest_us.load(std::memory_order_relaxed)) longest_us.store(us, std::memory_order_relaxed);
-    total_us.store(total_us.load(std::memory_order_relaxed) + us, std::memory_order_relaxed);
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 };
 

@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.state.session cimport Session
+from kconsumer._core.state.timing cimport Timing
 
 
 cdef extern from "state/group.hpp" namespace "kc" nogil:
@@ -37,14 +38,6 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         Status fatal
         const vector[TopicPartition]* owned
         bint owns(const string& topic, int32_t partition)
-
-    cdef cppclass Timing:
-        Timing()
-        atomic[int64_t] count
-        atomic[int64_t] latest_us
-        atomic[int64_t] longest_us
-        atomic[int64_t] total_us
-        void add(int64_t us)
 
     cdef cppclass GroupShared:
         GroupShared()

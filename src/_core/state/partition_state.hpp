@@ -129,6 +129,9 @@ struct PartitionState {
   uint64_t hand_call = 0;  // the number of the call that `hand` is of
   int32_t parked = 0;  // how many of its entries FetchHandler has parked; later entries follow them
 
+  // ---- written on A (the exclusive call), read anywhere
+  std::atomic<int64_t> returned_timestamp{-1};  // of the last returned record of the latest closed entry
+
   // ---- the decoding thread, inside the gate
   uint64_t failed_generation = 0;  // the generation in which N may fetch after a bad batch before N knows of that batch
   uint64_t failed_epoch = 0;                 // the position epoch of that batch
@@ -145,6 +148,7 @@ struct PartitionState {
   // a recreated topic stops the partition if auto.offset.reset is error.
   std::atomic<uint64_t> topic_id_high{0};
   std::atomic<uint64_t> topic_id_low{0};
+  std::atomic<int32_t> last_error{0};  // of the latest answer about this partition; 0: none
 
   // ---- written by the thread that makes a commit (A or N), read anywhere
   std::atomic<int64_t> asked_offset{OFFSET_INVALID};  // of the newest commit; INVALID: none since committed_offset was read
@@ -179,7 +183,6 @@ struct PartitionState {
   bool revoking = false;               // is leaving the assignment: no longer fetched
   bool listed_for_fetch = false;       // is in FetchSender's list of partitions to check
   int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was reported
-  int32_t last_error = 0;
   BadBatch bad_batch;
 
   PartitionState(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}

@@ -70,6 +70,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] position
         atomic[int32_t] position_leader_epoch
         int32_t parked
+        atomic[int64_t] returned_timestamp
         uint64_t failed_generation
         uint64_t failed_epoch
         atomic[int64_t] low_watermark

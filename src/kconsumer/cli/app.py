@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspecting, output
+from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspecting, metrics_server, output
+from kconsumer.cli import top as top_view
 from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
@@ -112,12 +113,14 @@ def cli() -> None:
 @click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
               help="Records that cannot be decoded: show them; show them and exit with 1; stop at the first one.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
+@click.option("--metrics-port", type=click.IntRange(0, 65535), metavar="PORT",
+              help="Serve metrics for Prometheus on this port. Needs kconsumer[prometheus].")
 @click.pass_context
 def consume(
     ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str | None,
     path: Path | None, template: str | None, key_form: str, value_form: str, quiet: bool, registry: str | None,
     registry_properties: tuple[str, ...], schema: str | None, key_schema: str | None, subject: str | None,
-    key_subject: str | None, message: str | None, on_error: str, **what: Any,
+    key_subject: str | None, message: str | None, on_error: str, metrics_port: int | None, **what: Any,
 ) -> None:
     """Write the records of TOPIC to standard output or a file.
 
@@ -164,7 +167,7 @@ def consume(
                                "protobuf", ctx)
     else:
         writer = output.open_writer(kind, path, template, key_form, value_form)
-    with connect.consumer(properties) as consumer:
+    with metrics_server.serving(metrics_port), connect.consumer(properties) as consumer:
         consuming.run(consumer, topic, writer, timeout, show_progress=not quiet and _free_terminal(path), **what)
     if decoded:
         decoders.finish()
@@ -216,6 +219,39 @@ def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: f
     """
     with connect.consumer(properties) as consumer:
         inspecting.show_watermarks(consumer, names, timeout, kind)
+
+
+@cli.command()
+@click.argument("group")
+@_connection
+@_timeout
+@_listing
+@click.option("-t", "--topic", "topics", multiple=True, metavar="TOPIC", help="Only this topic; may be repeated.")
+def lag(*, group: str, properties: dict[str, str], timeout: float, kind: str, topics: tuple[str, ...]) -> None:
+    """Show how far GROUP is behind, in records and in seconds.
+
+    The seconds are the age of the first record that the group has not committed. One batch of each late partition is
+    read for it. The command does not join the group.
+    """
+    inspecting.show_lag(properties, group, topics, timeout, kind)
+
+
+@cli.command()
+@click.argument("group")
+@_connection
+@_timeout
+@click.option("-t", "--topic", "topics", multiple=True, metavar="TOPIC", help="Only this topic; may be repeated.")
+@click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, metavar="SECONDS",
+              help="Time between readings.")
+@click.option("-n", "--count", type=click.IntRange(min=1), metavar="N", help="Stop after N readings.")
+def top(*, group: str, properties: dict[str, str], timeout: float, topics: tuple[str, ...], interval: float,
+        count: int | None) -> None:
+    """Show the topics of GROUP with rates and lag, until Ctrl-C.
+
+    Green: caught up. Yellow: the lag falls. Red: the lag does not fall. The rates are those of the committed offsets
+    and of the ends of the partitions. The command does not join the group.
+    """
+    top_view.run(properties, group, topics, timeout, interval_s=interval, count=count)
 
 
 cli.add_command(ingesting.ingest)

@@ -86,7 +86,15 @@ def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: 
     Raises:
         KafkaException: an offset cannot be fetched.
     """
-    answers = consumer.offsets_for_times([TopicPartition(*question) for question in asked], timeout)
+    return known_offsets(consumer.offsets_for_times([TopicPartition(*question) for question in asked], timeout))
+
+
+def known_offsets(answers: Sequence[TopicPartition]) -> list[int]:
+    """Return the offsets of answers.
+
+    Raises:
+        KafkaException: one of them is an error.
+    """
     for p in answers:
         if p.error is not None:
             raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: cannot fetch its offsets: "

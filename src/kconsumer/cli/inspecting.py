@@ -1,4 +1,4 @@
-"""`kconsumer topics` and `kconsumer watermarks`: tables about topics and partitions.
+"""`kconsumer topics`, `watermarks` and `lag`: tables about topics, partitions and groups.
 
 Owns: the requests and the layout of the tables. Threads: the main thread. Never: reads records.
 """
@@ -6,7 +6,7 @@ Owns: the requests and the layout of the tables. Threads: the main thread. Never
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kconsumer.cli import group_lag
 from kconsumer.cli.connect import EARLIEST, LATEST, offsets, partitions_of
+from kconsumer.cli.terminal import Failure
 from kconsumer.consumer import Consumer
 from kconsumer.errors.printable import json_text, printable
 
@@ -45,6 +47,18 @@ def show_watermarks(consumer: Consumer, names: Sequence[str], timeout: float, ki
     rows = [(*place, low, high, high - low)
             for place, low, high in zip(places, found[: len(places)], found[len(places):], strict=True)]
     _show(("topic", "partition", "low", "high", "offsets"), rows, kind)
+
+
+def show_lag(properties: Mapping[str, str], group: str, topics: Sequence[str], timeout: float, kind: str) -> None:
+    """Show committed offset, end and lag of every partition for which the group has committed an offset."""
+    offsets, records = group_lag.consumers(properties, group)
+    with offsets, records:
+        found = group_lag.read(offsets, records, topics, timeout)
+    if not found:
+        raise Failure(f"the group {printable(group)} has no committed offsets{' of these topics' if topics else ''}")
+    rows = found if kind == "json" else [
+        (*row[:5], "-" if row.seconds is None else f"{row.seconds:.1f}") for row in found]
+    _show(group_lag.Lag._fields, rows, kind)
 
 
 def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> None:

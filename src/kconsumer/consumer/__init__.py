@@ -16,6 +16,7 @@ from kconsumer._core.consumer.consumer import (
     give_password,
     give_token,
     group_metrics,
+    partition_facts,
     report_error,
 )
 from kconsumer._core.consumer.consumer import ends as _ends
@@ -38,6 +39,8 @@ from kconsumer.data.topic_partition import (
 )
 from kconsumer.errors import KafkaError, KafkaException, TimeoutError, error_for, exception_for, topic_reason
 from kconsumer.errors.printable import printable
+from kconsumer.telemetry.consumers import Observation, consumers
+from kconsumer.telemetry.partitions import PartitionFacts
 
 if TYPE_CHECKING:
     from kconsumer._core.consumer.consumer import Message, RecordBatch
@@ -49,6 +52,7 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _WARNING, _ERROR = 30, 40  # of logging, which is imported with the first consumer
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
+_ENDS_S = 5.0  # time limit of a request for exporters
 _LOGICAL = (OFFSET_BEGINNING, OFFSET_END, OFFSET_STORED, OFFSET_INVALID)
 
 # Without a fix by the user, no records arrive. So poll() returns these errors if there is no error_cb.
@@ -97,6 +101,7 @@ class Consumer(GroupConsumer):
             except BaseException:
                 self.close(0)
                 raise
+        consumers.opened(self, self._settings.client_id, self._settings.group_id or "")
 
     def _start_tokens(self, tokens: TokenSource) -> None:
         self._run(tokens.start(self))
@@ -536,6 +541,15 @@ class Consumer(GroupConsumer):
             **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
             "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
 
+    def _observe(self) -> Observation:
+        """Return what exporters need. Sends no request, and works on a closed consumer."""
+        facts = [PartitionFacts(*fact) for fact in partition_facts(self)]
+        return Observation({**core_metrics(self), **group_metrics(self), "assigned_partitions": len(facts)}, facts)
+
+    def _ask_ends(self, partitions: list[tuple[str, int]]) -> Any:
+        """Ask brokers for the ends of partitions; the caller does not wait for the answer."""
+        return self._ask_offsets([(topic, partition, _LATEST) for topic, partition in partitions], _ENDS_S)
+
     # ---- identity
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
@@ -625,6 +639,8 @@ class Consumer(GroupConsumer):
             yield from super()._closing_call(timeout, operation)
         finally:
             self._closing = before
+            if not self._is_open():
+                consumers.closed(self)
             if self._tokens is not None and not self._is_open():
                 self._tokens.stop()
 

@@ -1,4 +1,4 @@
-"""The metrics of a consumer.
+"""The metrics of the consumers of this process, and their exporters.
 
-Threads: any. Never: holds a value (the core counts).
+Threads: any. Never: counts (the core does), imports the library of an exporter by itself.
 """

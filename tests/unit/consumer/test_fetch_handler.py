@@ -350,6 +350,23 @@ def test_records_taken_by_a_call_that_raises_come_again(loop):
     settle(loop)
 
 
+def test_exporters_see_the_records_of_a_call_that_raises_as_the_next_ones(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    seen = []
+
+    def see():
+        observed = loop.consumer._observe()
+        seen.append((observed.partitions[0].next_ms, observed.metrics["returned_records_total"]))
+
+    taking_then_failing(loop, see)
+    see()
+    assert seen == [(0, 5), (0, 0)]  # records() have the timestamp 0
+    loop.offsets()
+    see()
+    assert seen[-1] == (-1, 5)
+
+
 def test_invisible_records_passed_by_a_call_that_raises_do_not_move_the_position(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 3)}})

@@ -8,7 +8,7 @@ from group_loop import GroupLoop
 from stepped_loop import FETCH, LIST_OFFSETS, records
 
 from kconsumer import TopicPartition
-from kconsumer.telemetry.metrics import METRICS, Metrics
+from kconsumer.telemetry.metrics import METRICS, Kind, Metrics
 from tests.core import inside
 
 WAIT_MS = 500  # fetch.wait.max.ms
@@ -44,9 +44,11 @@ def test_the_metrics_table_matches_metrics_and_its_types(loop):
 def test_a_new_consumer_has_done_nothing(loop):
     found = loop.consumer.metrics()
     unknown = {name for name, value in found.items() if value == -1}
-    assert unknown == {"records_lag_max", "last_rebalance_ago_ms", "session_age_ms"} | {
+    assert unknown == {"records_lag_max", "last_rebalance_ago_ms", "session_age_ms", "fetch_latency_max_us"} | {
         f"{what}_latency{which}_us" for what in ("rebalance", "heartbeat", "commit") for which in ("", "_max")}
-    assert {name for name, value in found.items() if value and name not in unknown} == set()
+    buckets = {metric.name for metric in METRICS if metric.kind is Kind.HISTOGRAM}
+    assert all(not any(found[name]) for name in buckets)
+    assert {name for name, value in found.items() if value and name not in unknown | buckets} == set()
 
 
 def test_counters_never_fall(loop):
@@ -58,6 +60,8 @@ def test_counters_never_fall(loop):
         loop.advance(40_000)
         now = loop.consumer.metrics()
         assert all(now[m.name] >= seen[m.name] for m in METRICS if m.counter)
+        assert all(a >= b for m in METRICS if m.kind is Kind.HISTOGRAM
+                   for a, b in zip(now[m.name], seen[m.name], strict=True))
         seen = now
 
 

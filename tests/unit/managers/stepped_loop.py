@@ -41,12 +41,13 @@ def varint(n: int) -> bytes:
 
 def batch(base: int, values: Iterable[bytes], *, epoch: int = 0, attributes: int = 0, producer: int = -1,
           last_delta: int | None = None, spoil: bool = False,
-          headers: Sequence[Sequence[tuple[bytes, bytes | None]]] = ()) -> bytes:
+          headers: Sequence[Sequence[tuple[bytes, bytes | None]]] = (), timestamps: Sequence[int] = ()) -> bytes:
     """A v2 record batch whose records have no key; `headers` are those of each; `spoil` makes its CRC wrong."""
     values = list(values)
+    times = timestamps or [0] * max(len(values), 1)
     body = b""
     for i, value in enumerate(values):
-        record = b"\x00\x00" + varint(i) + varint(-1) + varint(len(value)) + value
+        record = b"\x00" + varint(times[i] - times[0]) + varint(i) + varint(-1) + varint(len(value)) + value
         own = headers[i] if headers else ()
         record += varint(len(own))
         for name, content in own:
@@ -54,7 +55,7 @@ def batch(base: int, values: Iterable[bytes], *, epoch: int = 0, attributes: int
         body += varint(len(record)) + record
     if last_delta is None:
         last_delta = max(len(values) - 1, 0)
-    tail = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, producer, -1, -1, len(values)) + body
+    tail = struct.pack(">hiqqqhii", attributes, last_delta, times[0], max(times), producer, -1, -1, len(values)) + body
     crc = crc32c(tail) ^ (1 if spoil else 0)
     return struct.pack(">qiibI", base, 9 + len(tail), epoch, 2, crc) + tail
 
