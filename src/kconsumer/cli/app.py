@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspecting, output
+from kconsumer.cli import connect, consuming, decoded_output, demo, ingesting, inspecting, output
 from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
@@ -218,4 +218,5 @@ def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: f
         inspecting.show_watermarks(consumer, names, timeout, kind)
 
 
+cli.add_command(demo.demo)
 cli.add_command(ingesting.ingest)
