@@ -13,8 +13,6 @@ import click
 
 from kconsumer.cli.property_sources import connection
 from kconsumer.cli.terminal import Failure
-from kconsumer.testing import ClusterError
-from kconsumer.testing.demo import COUNT, PARTITIONS, TOPICS, Demo
 
 _FORMATS = ("JSON", "Avro, with its schema in the registry", "Protobuf, with its schema in the registry")
 
@@ -35,6 +33,9 @@ def demo(*, properties: dict[str, str], port: int, registry_port: int) -> None:
     the topics on a running cluster, which keeps them. It refuses topics that exist. All guides of the documentation
     read these topics.
     """
+    from kconsumer.testing import ClusterError  # here, so that other commands start without it
+    from kconsumer.testing.demo import COUNT, PARTITIONS, TOPICS, Demo
+
     try:
         with Demo(properties or None, port=port, registry_port=registry_port) as made:
             for topic, form in zip(TOPICS, _FORMATS, strict=True):
@@ -49,6 +50,6 @@ def demo(*, properties: dict[str, str], port: int, registry_port: int) -> None:
         if error.errno != errno.EADDRINUSE:
             raise
         raise Failure(f"port {port} or {registry_port} is in use: choose others with --port and --registry-port, or "
-                      f"use the cluster there with -b localhost:{port}") from error
+                      f"use -b localhost:{port}") from error
     except (ClusterError, ImportError) as error:
         raise Failure(str(error)) from error
