@@ -248,8 +248,7 @@ def test_wrong_usage(run: Run, topic: str, arguments: list[str], code: int, text
 
 def test_a_topic_or_partition_that_is_not_there(run: Run, topic: str, tmp_path: Path):
     result = run("consume", topic, "-p", "7", "-O", str(tmp_path / "out"))
-    assert (result.exit_code, result.stderr) == (1, f"kconsumer: {topic} [7]: there is no such partition "
-                                                    "(_UNKNOWN_PARTITION)\n")
+    assert (result.exit_code, result.stderr) == (1, f"kconsumer: {topic} [7]: there is no such partition\n")
     assert not (tmp_path / "out").exists()
 
 
@@ -263,7 +262,7 @@ def test_a_refused_connection_is_one_message_at_once(command: list[str]):
                           capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (f"kconsumer: cannot connect to Kafka: 127.0.0.1:1: {REFUSED}: check "
-                           "-b/--bootstrap-servers (_ALL_BROKERS_DOWN)\n")
+                           "-b/--bootstrap-servers\n")
     assert time.monotonic() - began < 60
 
 
@@ -302,7 +301,7 @@ def test_a_broker_that_does_not_answer():
     assert result.exit_code == 1
     assert result.stderr == ("kconsumer: no broker answered the Metadata request in time: check bootstrap.servers, and "
                              f"the log for failed connections (waited 0.5 s; bootstrap.servers: 127.0.0.1:{port}): "
-                             "-X debug=broker shows the log (_TIMED_OUT)\n")
+                             "-X debug=broker shows the log\n")
 
 
 def test_brokers_from_the_environment(embedded: EmbeddedCluster, topic: str):

@@ -125,6 +125,27 @@ def test_stored_offsets(embedded, topic, name):
     compare(embedded, lambda m, c: STORING[name](m, c, topic), enable_auto_offset_store=False)
 
 
+@pytest.mark.parametrize("store", [False, True])
+def test_a_list_of_messages_commits_the_last_of_each_partition(embedded, topic, store):
+    consumer = opened(embedded, kconsumer, enable_auto_offset_store=not store)
+    try:
+        consumer.assign([kconsumer.TopicPartition(topic, p) for p in (0, 1)])
+        found = fill(consumer, 20)
+        last = {}
+        for message in found:
+            last[message.partition()] = message.offset() + 1
+        if store:
+            consumer.store_offsets(found[::-1])
+            consumer.commit(asynchronous=False)
+        else:
+            consumer.commit(found[::-1], asynchronous=False)
+        assert {p.partition: p.offset for p in consumer.committed(consumer.assignment(), 10) if p.offset >= 0} == last
+        with pytest.raises(TypeError, match="expected Message, list of messages or RecordBatch, not int"):
+            consumer.commit([found[0], 5])
+    finally:
+        consumer.close()
+
+
 @pytest.mark.parametrize("module", BOTH)
 def test_after_close(embedded, topic, module):
     consumer = opened(embedded, module)

@@ -1,18 +1,20 @@
-"""Every Python block of README.md and docs/ is run as it stands, page by page, against an embedded cluster.
+"""A walk through README.md and docs/ in the order of the site, on one cluster with the data of `kconsumer demo`.
 
-`localhost:9092` becomes the cluster's address; the topic `flights` is there. The blocks of a page share their names and
-run in its order, in a temporary folder. A comment before a block says what is particular to it:
+Every Python block and every `kconsumer` command runs as it stands, in the order of its page, as a reader would. The
+Python blocks of a page share their names, and all run in a temporary folder. A `text` block that follows at once is
+the whole output, which is compared; MASKS lists the figures that differ from run to run. `localhost:9092` and
+`http://localhost:8081` become the addresses of the cluster and its registry.
 
-    <!-- snippet: loops -->             it does not end by itself: once it has read everything, wakeup() must end it
-    <!-- snippet: not run: reason -->   what it needs is not here; test_docs_blocks_not_run lists all of these
+A comment before a block says why it does not run here, and names the test that runs the same text:
 
-A block with a comment such as `# Python 3.11` is left out on older Pythons. Lines of `sh` blocks that begin
-with `kconsumer` are run as commands.
+    <!-- snippet: not run: reason -->   test_docs_blocks_not_run lists all of these
+
+A loop without an end is ended by wakeup() once it has read everything. A block with a comment such as `# Python 3.11`
+is left out on older Pythons.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import signal
@@ -25,37 +27,50 @@ from pathlib import Path
 
 import pytest
 from api_helpers import PATIENCE, until
-from docs_blocks import ADDRESS, PAGES, ROOT, blocks, commands
+from docs_blocks import ADDRESS, ORDERED, PAGES, REGISTRY, blocks, commands, endless, lines_of
 
 import kconsumer
 from kconsumer import Consumer, WakeupError
-from kconsumer.testing import EmbeddedCluster
-
-RECORDS = 400
+from kconsumer.testing.demo import Demo
 
 # Pages whose blocks are run by other tests, against what they need.
 ELSEWHERE = {
     "spark.md": "needs Spark: tests/spark/test_spark_page.py",
     "security.md": "needs brokers with TLS and SASL: tests/kafka starts some",
 }
-COMMANDS_ELSEWHERE = {"ingest": "needs Spark: tests/spark/test_spark_page.py"}
+# Beginnings of commands that the walk leaves out.
+LEFT_OUT = {
+    "kconsumer demo": "runs already: the walk has its data; tests/embedded/test_demo.py runs the command",
+}
+# Figures that no run repeats.
+MASKS = [re.compile(pattern) for pattern in (
+    r"[\d.]+(?= s\b)",             # durations
+    r"[\d,]+(?=/s\b)",             # rates
+    r"(?<=rdkafka-)[0-9a-f-]{36}",  # ids of members
+)]
 
 
-RUN = [page for page in PAGES if page.name not in ELSEWHERE and any(b.language == "python" for b in blocks(page))]
-COMMANDS = [pytest.param(words, id=place) for page in PAGES if page.name not in ELSEWHERE
-            for place, line in commands(page) for words in [shlex.split(line, comments=True)]
-            if words[0] == "kconsumer" and words[1] not in COMMANDS_ELSEWHERE]
+def walked(line):
+    """Whether the walk runs a command: spark-submit, and ingestion that may run on Spark, have their own test."""
+    words = line.split()
+    return words[0] == "kconsumer" and not any(map(line.startswith, LEFT_OUT)) and (
+        words[1] != "ingest" or ("local" in words and "--trigger" not in words and "--route" not in words))
 
 
-@pytest.fixture
-def cluster():
-    with EmbeddedCluster(3) as cluster:
-        cluster.set_group_timing(initial_rebalance_delay_ms=3000)  # Kafka's default: a group takes seconds to form
-        cluster.create_topic("flights", partitions=6)
-        cluster.produce("flights", (
-            {"key": f"{i % 7}", "partition": i % 6, "timestamp": 1_714_521_600_000 + 1000 * i, "value": json.dumps(
-                {"carrier": "ABCDEFG"[i % 7] + "A", "distance": 100 + i, "dest": "LAX"})} for i in range(RECORDS)))
-        yield cluster
+RUN = [page for page in ORDERED if page.name not in ELSEWHERE and any(
+    block.language == "python" or any(walked(line) for _, line in commands(page)) for block in blocks(page))]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    with Demo() as demo:
+        yield demo
+
+
+def placed(text, cluster):
+    """A text of the pages with the addresses of the cluster, which may be one without a registry."""
+    registry = getattr(cluster, "registry_url", REGISTRY)
+    return text.replace(ADDRESS, cluster.bootstrap_servers).replace(REGISTRY, registry)
 
 
 def consumers(names):
@@ -105,36 +120,65 @@ def fits(block):
 
 
 def run(block, names, cluster):
-    source = block.code.replace(ADDRESS, cluster.bootstrap_servers)
-    code = compile("\n" * (block.line - 1) + source, str(block.page), "exec")
-    if block.mark != "loops":
+    code = compile("\n" * (block.line - 1) + placed(block.code, cluster), str(block.page), "exec")
+    if not endless(block.code):
         exec(code, names)
         return
     with Waker(names) as waker:
-        with pytest.raises(WakeupError):
+        try:
             exec(code, names)
-    assert waker.in_time, f"{block.place}: it ended before it read everything"
+        except WakeupError:
+            assert waker.in_time, f"{block.place}: it ended before it read everything"
 
 
+def run_command(line, cluster, folder):
+    """Run a command; return its whole output. One that follows the topic is interrupted."""
+    words = shlex.split(placed(line, cluster), comments=True)
+    process = subprocess.Popen([sys.executable, "-m", "kconsumer", *words[1:]], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expected = 0
+    if words[1] == "consume" and ("-f" in words or "--follow" in words):
+        # Nothing tells from outside that it follows; Ctrl-C before it does ends it in the same way, once Python is up.
+        wait_for_consumer(process)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=1)
+        process.send_signal(signal.SIGINT)
+        expected = 130
+    out, _ = process.communicate(timeout=100)
+    assert process.returncode == expected, out
+    assert "Traceback" not in out
+    return out
+
+
+def masked(text):
+    for mask in MASKS:
+        text = mask.sub("…", text)
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run(page, cluster, tmp_path, monkeypatch):
+def test_the_walk(page, demo, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     try:
         for block in blocks(page):
-            if block.language == "python" and not block.mark.startswith("not run:") and fits(block):
-                run(block, names, cluster)
+            if block.mark.startswith("not run:"):
+                continue
+            capfd.readouterr()
+            out = ""
+            if block.language == "python" and fits(block):
+                run(block, names, demo)
+                out = capfd.readouterr().out
                 run_tests_of(block, names)
+            elif block.language == "sh":
+                out = "".join(run_command(line, demo, tmp_path) for line in lines_of(block) if walked(line))
+            if block.output is not None and out:
+                out = out.replace(demo.bootstrap_servers, ADDRESS).replace(demo.registry_url, REGISTRY)
+                assert masked(out) == masked(block.output), block.place
     finally:
         for consumer in consumers(names):
             consumer.close()
-
-
-def test_the_first_program_of_the_readme_prints_what_is_shown_below_it(capsys):
-    program, output = [block for block in blocks(ROOT / "README.md") if block.language in ("python", "text")][:2]
-    assert "EmbeddedCluster" in program.code and output.language == "text"
-    exec(compile("\n" * (program.line - 1) + program.code, str(program.page), "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out.strip() == output.code.strip()
 
 
 def run_tests_of(block, names):
@@ -152,15 +196,11 @@ def test_docs_blocks_not_run():
                 if block.mark.startswith("not run:")]
     assert left_out == [
         ("README.md", "needs Spark; tests/spark/test_spark_page.py runs it"),
-        ("cli.md", "needs a schema registry; tests/embedded/test_cli_decoded.py runs such commands"),
         ("cli.md", "needs a group; tests/embedded/test_cli.py runs such commands"),
-        ("columns.md", "needs a schema registry"),
-
         ("commits.md",
          "needs a real transaction coordinator; examples/enrich_exactly_once.py is this, tested on Kafka"),
         ("commits.md",
          "needs a real transaction coordinator; tests/kafka/test_transactions_on_kafka.py does this"),
-        ("deserializers.md", "needs a schema registry"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
@@ -185,7 +225,7 @@ def test_docs_blocks_not_run():
 def test_every_mark_is_valid():
     for page in PAGES:
         for found in re.finditer(r"<!-- snippet: ([^\n]*?) -->\n(.*)", page.read_text(encoding="utf-8")):
-            assert found[1] == "loops" or found[1].startswith("not run: "), (page.name, found[1])
+            assert found[1].startswith("not run: "), (page.name, found[1])
             assert found[2] in ("```python", "```sh"), (page.name, found[1])
 
 
@@ -202,30 +242,6 @@ def wait_for_consumer(process):
     else:
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
-
-
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_of_the_docs_runs(words, cluster, tmp_path):
-    pytest.importorskip("click", reason="the command needs the extra [cli]")
-    words = [word.replace(ADDRESS, cluster.bootstrap_servers) for word in words]
-    process = subprocess.Popen([sys.executable, "-m", "kconsumer", *words[1:]], cwd=tmp_path, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if "-f" in words or "--follow" in words:
-        # Nothing tells from outside that it follows; Ctrl-C before it does ends it in the same way, once Python is up.
-        wait_for_consumer(process)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.communicate(timeout=1)
-        process.send_signal(signal.SIGINT)
-        expected = 130
-    else:
-        expected = 0
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == expected, err
-    assert "Traceback" not in err
-    if "-O" in words:
-        assert (tmp_path / words[words.index("-O") + 1]).stat().st_size > 0
-    elif expected == 0:
-        assert out
 
 
 def test_pages_name_no_other_version():

@@ -84,6 +84,24 @@ def test_every_library_reads_it_and_reads_it_again(config):
     assert pa.schema(flights) == pa.schema([("id", pa.int64()), ("carrier", pa.string())])
 
 
+def test_its_methods_read_it(config, capsys):
+    flights = kconsumer.scan(config, "flights", value=VALUE, progress=True)
+    for table in (flights.to_arrow(), flights.to_polars(), flights.to_pandas()):
+        assert sorted(map(int, table["id"])) == list(range(RECORDS))
+    assert capsys.readouterr().err.count(f"\rflights: 100% {RECORDS} records, ") == 3
+    with duckdb.connect() as connection:
+        assert flights.to_duckdb(connection).aggregate("count(*), sum(id)::int").fetchall() == [(RECORDS, 179_700)]
+    assert flights.to_duckdb().filter("id < 3").order("id").fetchall() == [(0, "A"), (1, "B"), (2, "C")]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "duckdb", "pyarrow"])
+def test_a_method_names_the_library_that_is_missing(config, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    method = "to_arrow" if library == "pyarrow" else f"to_{library}"
+    with pytest.raises(ImportError, match=rf"^{method}\(\) needs {library} .*: pip install "):
+        getattr(kconsumer.scan(config, "flights", value=VALUE), method)()
+
+
 def test_records_written_meanwhile_are_read_by_the_next_stream(cluster, config):
     cluster.create_topic("growing", 1)
     growing = kconsumer.scan(config, "growing", value=VALUE)

@@ -93,12 +93,13 @@ class Methods(LoopCalls):
         return self._inner.consumer_group_metadata()
 
     async def store_offsets(
-        self, message: Message | None=None, offsets: Iterable[TopicPartition] | None=None
+        self, message: Message | list[Message] | None=None, offsets: Iterable[TopicPartition] | None=None
     ) -> None:
         """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
-            message: store the offset after this Message, or after the last records of this RecordBatch.
+            message: store the offset after this Message, or after the last records of this RecordBatch or list of
+                messages.
             offsets: store these.
 
         Raises:
@@ -272,7 +273,7 @@ class Methods(LoopCalls):
     @overload
     async def commit(
         self,
-        message: Message | None = None,
+        message: Message | list[Message] | None = None,
         offsets: Iterable[TopicPartition] | None = None,
         asynchronous: Literal[True] = True,
     ) -> None: ...
@@ -280,7 +281,7 @@ class Methods(LoopCalls):
     @overload
     async def commit(
         self,
-        message: Message | None = None,
+        message: Message | list[Message] | None = None,
         offsets: Iterable[TopicPartition] | None = None,
         *,
         asynchronous: Literal[False],
@@ -288,13 +289,16 @@ class Methods(LoopCalls):
 
     @overload
     async def commit(
-        self, message: Message | None, offsets: Iterable[TopicPartition] | None, asynchronous: Literal[False]
+        self,
+        message: Message | list[Message] | None,
+        offsets: Iterable[TopicPartition] | None,
+        asynchronous: Literal[False],
     ) -> list[TopicPartition]: ...
 
     @overload
     async def commit(
         self,
-        message: Message | None = None,
+        message: Message | list[Message] | None = None,
         offsets: Iterable[TopicPartition] | None = None,
         asynchronous: bool = True,
         **kwargs: Any,
@@ -302,7 +306,7 @@ class Methods(LoopCalls):
 
     async def commit(
         self,
-        message: Message | None = None,
+        message: Message | list[Message] | None = None,
         offsets: Iterable[TopicPartition] | None = None,
         asynchronous: bool = True,
         **kwargs: Any,
@@ -310,7 +314,8 @@ class Methods(LoopCalls):
         """Commit offsets to the group.
 
         Args:
-            message: commit the offset after this Message, or after the last records of this RecordBatch.
+            message: commit the offset after this Message, or after the last records of this RecordBatch or list of
+                messages.
             offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
                 `message` and `offsets`: the stored offsets.
             asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
@@ -322,7 +327,7 @@ class Methods(LoopCalls):
         Raises:
             KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
             ValueError: both message and offsets.
-            TypeError: message is neither a Message nor a RecordBatch.
+            TypeError: message is neither a Message, a list of them nor a RecordBatch.
         """
         return await self._call(self._inner._commit_call(message, offsets, asynchronous, **kwargs))
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspecting, metrics_server, output
+from kconsumer.cli import connect, consuming, decoded_output, demo, ingesting, inspecting, metrics_server, output
 from kconsumer.cli import top as top_view
 from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
@@ -254,4 +254,5 @@ def top(*, group: str, properties: dict[str, str], timeout: float, topics: tuple
     top_view.run(properties, group, topics, timeout, interval_s=interval, count=count)
 
 
+cli.add_command(demo.demo)
 cli.add_command(ingesting.ingest)

@@ -57,11 +57,9 @@ def check_brokers(properties: Mapping[str, str]) -> None:
 
 
 def reason(error: KafkaException) -> str:
-    """Return an exception as one line: the text and name of Kafka's error."""
+    """Return an exception as one line. Kafka's errors have their names, which a search finds; local ones do not."""
     found = error.args[0] if error.args else None
-    if isinstance(found, KafkaError):
-        return found.str() if found.name() in found.str() else f"{found.str()} ({found.name()})"
-    return str(error)
+    return found.str() if isinstance(found, KafkaError) and found.name().startswith("_") else str(error)
 
 
 def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[PartitionMetadata]:

@@ -45,7 +45,8 @@ _VARIABLES: Final = {
 }
 
 
-def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def connection(*names: str, help: str,
+               brokers_required: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options -b, -F and -X to a command.
 
     It is called with ``properties``, a dict with ``bootstrap.servers``.
@@ -53,6 +54,7 @@ def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callab
     Args:
         names: names of -X.
         help: help text of -X.
+        brokers_required: False: without -b the dict is empty, whatever the environment has.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
@@ -65,7 +67,11 @@ def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callab
                 **more: Any) -> None:
             if bootstrap_servers is not None:
                 given = {**given, _BROKERS: bootstrap_servers}
-            command(*arguments, properties=gathered(files, os.environ, given), **more)
+            elif not brokers_required:
+                if files or given:
+                    raise click.UsageError("-F and -X need a cluster: set -b/--bootstrap-servers HOST:PORT")
+                return command(*arguments, properties={}, **more)
+            return command(*arguments, properties=gathered(files, os.environ, given), **more)
 
         return run
 

@@ -207,30 +207,32 @@ class GroupConsumer(GroupCore):
 
     @overload
     def commit(
-        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
-        asynchronous: Literal[True] = True,
+        self, message: Message | list[Message] | None = None,
+        offsets: Iterable[TopicPartition] | None = None, asynchronous: Literal[True] = True,
     ) -> None: ...
 
     @overload
     def commit(
-        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None, *,
+        self, message: Message | list[Message] | None = None,
+        offsets: Iterable[TopicPartition] | None = None, *,
         asynchronous: Literal[False],
     ) -> list[TopicPartition]: ...
 
     @overload
     def commit(
-        self, message: Message | None, offsets: Iterable[TopicPartition] | None, asynchronous: Literal[False],
+        self, message: Message | list[Message] | None, offsets: Iterable[TopicPartition] | None,
+        asynchronous: Literal[False],
     ) -> list[TopicPartition]: ...
 
     @overload
     def commit(
-        self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None,
-        asynchronous: bool = True, **kwargs: Any,
+        self, message: Message | list[Message] | None = None,
+        offsets: Iterable[TopicPartition] | None = None, asynchronous: bool = True, **kwargs: Any,
     ) -> list[TopicPartition] | None: ...
 
     def commit(
         self,
-        message: Message | None = None,
+        message: Message | list[Message] | None = None,
         offsets: Iterable[TopicPartition] | None = None,
         asynchronous: bool = True,
         **kwargs: Any,
@@ -238,7 +240,8 @@ class GroupConsumer(GroupCore):
         """Commit offsets to the group.
 
         Args:
-            message: commit the offset after this Message, or after the last records of this RecordBatch.
+            message: commit the offset after this Message, or after the last records of this RecordBatch or list of
+                messages.
             offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
                 `message` and `offsets`: the stored offsets.
             asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
@@ -250,7 +253,7 @@ class GroupConsumer(GroupCore):
         Raises:
             KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
             ValueError: both message and offsets.
-            TypeError: message is neither a Message nor a RecordBatch.
+            TypeError: message is neither a Message, a list of them nor a RecordBatch.
         """
         return self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
 
@@ -310,11 +313,13 @@ class GroupConsumer(GroupCore):
             "the program ended before the last commits of group %s: their records may be read again; call close() "
             "before the program ends", self._settings.group_id)
 
-    def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
+    def store_offsets(self, message: Message | list[Message] | None = None,
+                      offsets: Iterable[TopicPartition] | None = None) -> None:
         """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
-            message: store the offset after this Message, or after the last records of this RecordBatch.
+            message: store the offset after this Message, or after the last records of this RecordBatch or list of
+                messages.
             offsets: store these.
 
         Raises:
@@ -385,7 +390,11 @@ class GroupConsumer(GroupCore):
         if hasattr(message, "next_offsets"):
             return [(topic, partition, offset, -1, None)
                     for (topic, partition), offset in message.next_offsets.items()]
-        raise TypeError(f"expected Message or RecordBatch, not {type(message).__name__}")
+        if isinstance(message, list):
+            each = [given for one in message for given in GroupConsumer._given(one, None, what) or ()]
+            last = {given[:2]: given for given in sorted(each, key=lambda given: given[2])}
+            return list(last.values())
+        raise TypeError(f"expected Message, list of messages or RecordBatch, not {type(message).__name__}")
 
     # ---- callbacks of the core
 

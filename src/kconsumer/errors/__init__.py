@@ -208,6 +208,13 @@ class KafkaException(SharedException):
         link()
         return super().__new__(cls, *args)
 
+    def __str__(self) -> str:
+        error = self.args[0] if len(self.args) == 1 else None
+        if not isinstance(error, KafkaError):
+            return super().__str__()
+        text = error.str()
+        return text if error.name() in text else f"{text} ({error.name()})"
+
     def _detail(self, attribute: str) -> Any:
         error = self.args[0] if self.args else None
         return getattr(error, attribute) if isinstance(error, KafkaError) else None

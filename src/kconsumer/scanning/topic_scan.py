@@ -9,14 +9,18 @@ bounds become offsets.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import os
+import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from kconsumer import config as _config
 from kconsumer._core.consumer.consumer import RecordBatch, array_stream, columns_of
@@ -27,6 +31,11 @@ from kconsumer.scanning.reading import read_spans
 from kconsumer.scanning.scan_consumer import ScanConsumer
 
 if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow
+
     from kconsumer._core.consumer.consumer import DecodedBatch
     from kconsumer.decoding.decoder import Decoder
 
@@ -34,17 +43,22 @@ _log = logging.getLogger("kconsumer.decoding")
 _MOST_THREADS: Final = 4
 _COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "timestamp_type", "leader_epoch", "key", "value",
                    "headers")
+_SHOW_S: Final = 0.2  # interval of the progress
+
+Place: TypeAlias = "Literal['earliest', 'latest'] | int | datetime"
 
 
 def scan(
-    config: Mapping[str, Any], topic: str, *, start: Any = "earliest", end: Any = "latest", value: Any = None,
-    key: Any = None, columns: Iterable[str] | None = None, metadata: Iterable[str] = (), flatten: bool = True,
+    config: Mapping[str, Any], topic: str, *, start: Place | Mapping[int, Place] = "earliest",
+    end: Place | Mapping[int, Place] = "latest", value: Decoder | None = None, key: Decoder | None = None,
+    columns: Iterable[str] | None = None, metadata: Iterable[str] = (), flatten: bool = True,
     on_error: Literal["null", "raise"] = "null", partitions: Iterable[int] | None = None, max_records: int = 65_536,
-    timeout: float | None = 60.0, threads: int | None = None,
+    timeout: float | None = 60.0, threads: int | None = None, progress: bool = False,
 ) -> TopicScan:
     """Return a range of a topic as a table, for libraries that read Arrow streams.
 
-    ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
+    Read it with :meth:`~TopicScan.to_polars` and its siblings, or with ``duckdb.sql("from flights")``,
+    ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
     ``pandas.DataFrame.from_arrow(flights)`` (pandas 3). Each query reads the topic from its start. Nothing is
     committed. The rows of a partition are in the order of their offsets.
 
@@ -69,6 +83,7 @@ def scan(
         timeout: seconds without progress after which reading fails; None or negative: no limit.
         threads: number of decoding threads. Default: one less than the CPUs, at most 4. With 1, the reader's thread
             decodes.
+        progress: show each read on standard error: the share of the offsets, the records and their rate.
 
     Raises:
         ConfigurationError: a property is unknown or invalid.
@@ -102,8 +117,46 @@ def scan(
     made._value, made._key = value, key
     made._max_records = max_records
     made._timeout = math.inf if timeout is None or timeout < 0 else timeout
+    made._progress = progress
     made._threads = threads or min(_MOST_THREADS, max((os.cpu_count() or 1) - 1, 1))
     return made
+
+
+def _needed(module: str, method: str, packages: str) -> Any:
+    """Import a library.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{method}() needs {module} ({error}): pip install {packages}") from error
+
+
+def _shown_progress(records: Iterator[RecordBatch], topic: str,
+                    spans: Mapping[int, tuple[int, int]]) -> Iterator[RecordBatch]:
+    """Pass batches on, with a line of progress on standard error."""
+    total = sum(end - start for start, end in spans.values())
+    began = shown = time.monotonic()
+    rows = 0
+    at = {partition: start for partition, (start, _) in spans.items()}
+
+    def line(end: str) -> None:
+        done = sum(at[partition] - start for partition, (start, _) in spans.items())
+        seconds = max(time.monotonic() - began, 1e-9)
+        print(f"\r{printable(topic)}: {done / total if total else 1:4.0%} {rows:,} records, {rows / seconds:,.0f}/s",
+              end=end, file=sys.stderr, flush=True)
+
+    for batch in records:
+        rows += len(batch)
+        at |= {partition: offset for (_, partition), offset in batch.next_offsets.items()}
+        if time.monotonic() - shown >= _SHOW_S:
+            shown = time.monotonic()
+            line("")
+        yield batch
+    at = {partition: end for partition, (_, end) in spans.items()}
+    line("\n")
 
 
 def _shown(given: Any) -> str:
@@ -123,6 +176,7 @@ class TopicScan:
     _max_records = 65_536
     _timeout = 60.0
     _threads = 1
+    _progress = False
 
     def __init__(self, config: dict[str, Any], topic: str, start: Bound, end: Bound, limits: Limits) -> None:
         self._config = config
@@ -152,6 +206,8 @@ class TopicScan:
             spans = resolve(consumer, self._topic, self._start, self._end, named=self._named, limits=self._limits,
                             timeout=self._timeout)
             records = read_spans(consumer, self._topic, spans, self._max_records, self._timeout)
+            if self._progress:
+                records = _shown_progress(records, self._topic, spans)
             for made in self._pipeline(records, shape):
                 rows += len(made)
                 errors = () if isinstance(made, RecordBatch) else (*made.key_errors, *made.errors)
@@ -196,6 +252,52 @@ class TopicScan:
             finally:
                 for future in waiting:
                     future.cancel()
+
+    # ---- tables
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Read the rows as a pyarrow.Table.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            KafkaException, RegistryError, SerializationError: as :meth:`batches`.
+        """
+        made: pyarrow.Table = _needed("pyarrow", "to_arrow", "'kconsumer[arrow]'").table(self)
+        return made
+
+    def to_polars(self) -> polars.DataFrame:
+        """Read the rows as a polars.DataFrame. ``kconsumer.polars.scan_kafka`` returns a lazy frame.
+
+        Raises:
+            ImportError: polars is not installed. pyarrow is not needed.
+            KafkaException, RegistryError, SerializationError: as :meth:`batches`.
+        """
+        made: polars.DataFrame = _needed("polars", "to_polars", "polars").DataFrame(self)
+        return made
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Read the rows as a pandas.DataFrame.
+
+        Raises:
+            ImportError: pandas or pyarrow is not installed.
+            KafkaException, RegistryError, SerializationError: as :meth:`batches`.
+        """
+        _needed("pandas", "to_pandas", "pandas 'kconsumer[arrow]'")
+        made: pandas.DataFrame = self.to_arrow().to_pandas()
+        return made
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return a relation of DuckDB, which reads the topic when its rows are requested.
+
+        Args:
+            connection: the connection of the relation. Default: DuckDB's own.
+
+        Raises:
+            ImportError: duckdb is not installed.
+        """
+        library = _needed("duckdb", "to_duckdb", "duckdb")
+        made: duckdb.DuckDBPyRelation = (connection or library).from_arrow(self)
+        return made
 
     # ---- Arrow
 

@@ -27,7 +27,6 @@ COMMANDS = {
     "apt-get install": "changes the system; tools/setup_system.sh and every workflow install these packages",
     "make ": "the developer's own targets; .github/workflows run them",
     "docker compose ": "needs a container engine; tools/lint_files.py checks the compose file",
-    "echo 'first flight' | docker compose ": "needs a container engine; tools/lint_files.py checks the compose file",
     "jupyter lab ": "opens a browser; tests/embedded/test_notebook.py runs the notebook",
     "python3.11 -m venv ": "needs the package index; tests/cluster ships the package in this way",
     "python -m kconsumer.compat ": "needs a program of the user; tests/embedded/test_compat.py runs such commands",
