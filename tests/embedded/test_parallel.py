@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -78,11 +78,17 @@ class Run(threading.Thread):
         return self.summary
 
 
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as made:
+        made.set_group_timing(initial_rebalance_delay_ms=0, session_timeout_ms=6000, heartbeat_interval_ms=50)
+        yield made
+
+
 @pytest.fixture
 def config(embedded: EmbeddedCluster, topic_name: Callable[[], str]) -> dict[str, Any]:
-    embedded.set_group_timing(initial_rebalance_delay_ms=20)
     return {"bootstrap.servers": embedded.bootstrap_servers, "group.id": topic_name(), "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000, "heartbeat.interval.ms": 100}  # this cluster keeps members that have left
+            "group.protocol": "consumer"}
 
 
 def filled(embedded: EmbeddedCluster, name: str, count: int, keys: int = 7) -> str:
@@ -168,6 +174,34 @@ def test_an_exception_ends_the_run_and_what_is_done_is_committed(
         consumer.subscribe([topic])
         consumer.run(again, until_end=True)
     assert {*ledger.ended, *again.ended} == {(n, at) for n, end in ends(embedded, topic).items() for at in range(end)}
+
+
+def test_a_revocation_waits_for_the_work_and_nothing_comes_twice(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic, ledger = filled(embedded, topic_name(), 4000, keys=100), Ledger()
+    reached = threading.Event()
+
+    def handle(message: Any) -> None:
+        ledger.begin(message)
+        if len(ledger.ended) > 500:
+            reached.set()
+        ledger.end(message)
+
+    first, second = (ParallelConsumer({**config, "client.id": name}, workers=4) for name in ("first", "second"))
+    with first, second:
+        first.subscribe([topic])
+        joined: list[Any] = []
+        run = Run(first, handle)
+        assert reached.wait(LIMIT_S)
+        second.subscribe([topic], on_assign=lambda _, partitions: joined.extend(partitions))
+        other = Run(second, handle)
+        run.until(lambda: joined and len(ledger.ended) == 4000)
+        run.stop()
+        other.stop()
+    assert len(ledger.ended) == 4000
+    assert set(ledger.ended.values()) == {1}
+    assert ledger.overlaps == []
+    assert {n: p.offset for n, p in committed(config, topic).items()} == ends(embedded, topic)
 
 
 @pytest.mark.parametrize(("options", "properties", "what"), [

@@ -195,8 +195,8 @@ class ParallelConsumer:
         Returns:
             ``in_work``: number of records. ``oldest``: (topic, partition, offset, key, seconds) of the record that is
             in work for the longest time, or None. ``waiting``, ``delayed``: records that have not begun, and among them
-            records between two attempts. ``lanes``: keys with records. ``hot_keys``: (key, waiting records), most first.
-            ``metadata_bytes``: of the latest commits. ``full``: partitions that have their share of the window.
+            records between two attempts. ``lanes``: keys with records. ``hot_keys``: (key, waiting records), longest
+            first. ``metadata_bytes``: of the latest commits. ``full``: partitions that have their share of the window.
         """
         now, flow = self._clock(), self._flow
         with self._pool.lock:
