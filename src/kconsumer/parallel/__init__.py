@@ -9,6 +9,7 @@ from kconsumer.parallel.flow import TooManyRejectedError
 from kconsumer.parallel.inline import run_records
 from kconsumer.parallel.options import Summary
 from kconsumer.parallel.outcomes import Failure, Reject, Retry, RetryLater
+from kconsumer.parallel.processes import RemoteError, WorkerDiedError
 
-__all__ = ["DeadLetterTopic", "Failure", "ParallelConsumer", "Reject", "Retry", "RetryLater", "Summary",
-           "TooManyRejectedError", "run_records"]
+__all__ = ["DeadLetterTopic", "Failure", "ParallelConsumer", "Reject", "RemoteError", "Retry", "RetryLater", "Summary",
+           "TooManyRejectedError", "WorkerDiedError", "run_records"]

@@ -21,8 +21,10 @@ from kconsumer.parallel.flow import Commit, Flow, Partition, Place, Work
 from kconsumer.parallel.gaps import Gaps, decode, origin
 from kconsumer.parallel.options import Executor, Options, Summary, worker_count
 from kconsumer.parallel.pool import Performer, Pool, Threads
+from kconsumer.parallel.processes import Processes, check_importable
 from kconsumer.parallel.signals import ended_by_signals
 from kconsumer.parallel.source import Source, checked_config
+from kconsumer.spawning import refuse_in_starting_worker
 
 __all__ = ["ParallelConsumer"]
 
@@ -48,14 +50,16 @@ class ParallelConsumer:
         order: "key": records of one partition with the same key begin one after the other, in the order of their
             offsets; records without a key have no order. "partition": as if all records of a partition had the same
             key. "none": no order.
-        executor: "threads"; "inline": the handler runs in the thread of run().
-        workers: number of threads; default 64.
+        executor: "threads"; "processes": the handler, which a module defines at its top level, runs in spawned
+            processes; "inline": it runs in the thread of run().
+        workers: number of threads (default 64) or of processes (default: the number of CPUs).
         max_in_flight: limit of the records that wait or are in work. A partition has an equal share of it.
         max_in_flight_bytes: limit of their bytes.
         commit_interval: seconds between commits.
         drain_timeout: seconds that a revocation and the end wait for records in work. Below
             ``max.poll.interval.ms``.
-        handler_timeout: seconds after which a handler that has not returned is reported in the log.
+        handler_timeout: seconds after which a handler that has not returned is reported in the log. A process is killed
+            then, and replaced: a failed attempt of its record.
         retry: which exceptions of the handler lead to another attempt; None: none.
         dead_letter: called with (message, Failure) for a record that failed finally. The record is done when the call
             returns. None: such a record ends the run.
@@ -72,7 +76,10 @@ class ParallelConsumer:
         self, config: Mapping[str, Any], *, executor: Executor = "threads", workers: int | None = None, **options: Any,
     ) -> None:
         self._options = Options(**options)
+        self._executor = executor
         self._workers = worker_count(workers, executor)
+        if executor == "processes":
+            refuse_in_starting_worker()
         self._flow: Flow = self._options.flow()
         self._clock: Callable[[], float] = time.monotonic
         self._pool = Pool(self._flow, self._clock, ())
@@ -142,8 +149,10 @@ class ParallelConsumer:
         if self._ran:
             raise exception_for(KafkaError._STATE, "run() can be called once: make another ParallelConsumer")
         self._ran = True
-        attempt = self._attempt(handle)
-        self._pool = Pool(self._flow, self._clock, self._performers(attempt))
+        options = self._options
+        call = call_of(handle, self._source.deserializer, options.middleware)
+        attempt = Attempt(call, options.policy(), options.dead_letter)
+        self._pool = Pool(self._flow, self._clock, self._performers(call, attempt))
         self._ends = {} if until_end else None
         with ended_by_signals(self._on_signal) if signals else contextlib.nullcontext():
             self._pool.start()
@@ -232,12 +241,10 @@ class ParallelConsumer:
 
     # ---- the loop
 
-    def _attempt(self, handle: Handler) -> Attempt:
-        options = self._options
-        call = call_of(handle, self._source.deserializer, options.middleware)
-        return Attempt(call, options.policy(), options.dead_letter)
-
-    def _performers(self, attempt: Attempt) -> list[Performer]:
+    def _performers(self, call: Handler, attempt: Attempt) -> list[Performer]:
+        if self._executor == "processes":
+            check_importable(call)
+            return [Processes(call, attempt, self._options.handler_timeout) for _ in range(self._workers)]
         return [Threads(attempt) for _ in range(self._workers)]
 
     def _on_signal(self, number: int) -> None:
@@ -349,7 +356,7 @@ class ParallelConsumer:
 
     def _report_slow(self) -> None:
         limit, now = self._options.handler_timeout, self._clock()
-        if limit is None:
+        if limit is None or self._executor != "threads":
             return
         with self._pool.lock:
             works = set(self._pool.in_work())

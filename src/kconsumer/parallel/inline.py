@@ -1,6 +1,7 @@
 """run_records: a handler's test without a broker.
 
-Owns: the steps of Flow and Attempt in one thread, on a clock that jumps over waits. Threads: the caller's. Never: sleeps.
+Owns: the steps of Flow and Attempt in one thread, on a clock that jumps over waits. Threads: the caller's. Never:
+sleeps.
 """
 
 from __future__ import annotations

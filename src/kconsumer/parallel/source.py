@@ -6,13 +6,13 @@ Never: deserializes in take().
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kconsumer.config.values import configuration_error
 from kconsumer.consumer import Consumer, DeserializingConsumer
 
-__all__ = ["Source", "checked_config"]
+__all__ = ["Deserializer", "Source", "checked_config"]
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,8 +40,19 @@ class Source(DeserializingConsumer[Any, Any]):
         return found or Consumer.consume(self, 1, timeout)
 
     @property
-    def deserializer(self) -> Callable[[Any], Any] | None:
+    def deserializer(self) -> Deserializer | None:
         """Changes a raw message into a deserialized one; None without deserializers."""
-        if self._key_deserializer is None and self._value_deserializer is None:
-            return None
-        return self._deserialize
+        key, value = self._key_deserializer, self._value_deserializer
+        return None if key is None and value is None else Deserializer(key, value)
+
+
+class Deserializer:
+    """The deserializers of a consumer without the consumer: it can be sent to another process."""
+
+    def __init__(self, key: Any, value: Any) -> None:
+        self._key_deserializer, self._value_deserializer = key, value
+
+    def __call__(self, message: Any) -> Any:
+        """Deserialize the key and the value of a message. Raises as DeserializingConsumer.poll()."""
+        this: Any = self
+        return DeserializingConsumer._deserialize(this, message)

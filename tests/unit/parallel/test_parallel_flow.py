@@ -359,7 +359,8 @@ def test_metadata_near_the_limit_stop_the_intake_and_over_it_only_the_watermark_
 
 
 @pytest.mark.parametrize(("origin", "offset", "epoch", "begins"), [
-    (ORIGIN, 10, 3, False), (b"another!", 10, 3, True), (ORIGIN, 9, 3, True), (ORIGIN, 10, 4, True), (b"", 10, 3, True)])
+    (ORIGIN, 10, 3, False), (b"another!", 10, 3, True), (ORIGIN, 9, 3, True), (ORIGIN, 10, 4, True),
+    (b"", 10, 3, True)])
 def test_gaps_count_only_for_the_same_partition_position_and_epoch(
         origin: bytes, offset: int, epoch: int, begins: bool) -> None:
     before = Flow()

@@ -156,7 +156,7 @@ def test_too_many_rejects_end_the_run_but_only_after_a_hundred_records() -> None
 
     letters: list[Any] = []
     assert run_records(handle, messages(99), stop_if_bad=0.05, dead_letter=lambda *a: letters.append(a)).rejected == 10
-    with pytest.raises(TooManyRejectedError, match="stop_if_bad=0.05: the last reason is 'bad'"):
+    with pytest.raises(TooManyRejectedError, match=r"stop_if_bad=0\.05: the last reason is 'bad'"):
         run_records(handle, messages(500), stop_if_bad=0.05, dead_letter=lambda *a: letters.append(a))
     assert run_records(handle, messages(500), stop_if_bad=0.2, dead_letter=lambda *a: letters.append(a)).rejected == 50
 
