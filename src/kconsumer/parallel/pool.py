@@ -52,15 +52,17 @@ class Pool:
     """Threads that take records from a Flow.
 
     Args:
-        flow: touched only under `lock`.
+        flow: the records.
+        lock: of the flow.
         clock: seconds, monotonic.
         performers: one for each thread.
     """
 
-    def __init__(self, flow: Flow, clock: Callable[[], float], performers: Iterable[Performer]) -> None:
+    def __init__(self, flow: Flow, lock: threading.Lock, clock: Callable[[], float], performers: Iterable[Performer],
+                 ) -> None:
         self.flow = flow
+        self.lock = lock
         self._clock = clock
-        self.lock = threading.Lock()
         self._idle = threading.Condition(self.lock)
         self._settled = threading.Condition(self.lock)
         self._waits = False  # the dispatcher waits for results
