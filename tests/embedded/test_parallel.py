@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -16,6 +19,7 @@ from kconsumer.testing import EmbeddedCluster
 
 PARTITIONS = 2
 LIMIT_S = 60.0
+CONSUMER_HEARTBEAT, FENCED_MEMBER_EPOCH = 68, 110
 
 
 class Ledger:
@@ -202,6 +206,149 @@ def test_a_revocation_waits_for_the_work_and_nothing_comes_twice(
     assert set(ledger.ended.values()) == {1}
     assert ledger.overlaps == []
     assert {n: p.offset for n, p in committed(config, topic).items()} == ends(embedded, topic)
+
+
+def test_a_restart_skips_the_records_that_are_done_above_the_commit(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic, first, again = filled(embedded, topic_name(), 400, keys=400), Ledger(), Ledger()
+
+    def handle(message: Any) -> None:
+        first.begin(message)
+        if message.value() == b"50":
+            run.until(lambda: len(first.ended) == 399)
+            raise ArithmeticError("record 50")
+        first.end(message)
+
+    with ParallelConsumer(config, workers=4) as consumer:
+        consumer.subscribe([topic])
+        run = Run(consumer, handle)
+        run.join(LIMIT_S)
+        assert isinstance(run.error, ArithmeticError)
+    assert any(p.metadata for p in committed(config, topic).values())
+    with ParallelConsumer(config, workers=4) as consumer:
+        consumer.subscribe([topic])
+        summary = consumer.run(again, until_end=True)
+    assert sum(again.ended.values()) == 1
+    assert not set(again.ended) & set(first.ended)
+    assert summary.skipped > 0
+    assert {n: (p.offset, p.metadata) for n, p in committed(config, topic).items()} == {
+        n: (end, None) for n, end in ends(embedded, topic).items()}
+
+
+def test_foreign_metadata_are_ignored_with_a_warning(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str],
+        caplog: pytest.LogCaptureFixture) -> None:
+    topic, ledger = filled(embedded, topic_name(), 100), Ledger()
+    plain = Consumer({**config, "group.protocol": "classic"})
+    plain.commit(offsets=[TopicPartition(topic, n, 1, "by another tool") for n in range(PARTITIONS)],
+                 asynchronous=False)
+    plain.close()
+    with ParallelConsumer(config, workers=4) as consumer:
+        consumer.subscribe([topic])
+        assert consumer.run(ledger, until_end=True).done == 100 - PARTITIONS
+    assert len([record for record in caplog.records if "of another program" in record.message]) == 1
+
+
+def test_a_lost_partition_is_not_committed_and_late_results_are_listed(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic = filled(embedded, topic_name(), 1)
+    begun, goes_on = threading.Event(), threading.Event()
+    begins = Counter[str]()
+    lost: list[Any] = []
+
+    def handle(message: Any) -> None:
+        begins["all"] += 1
+        if begins["all"] == 1:
+            begun.set()
+            assert goes_on.wait(LIMIT_S)
+
+    with ParallelConsumer(config, workers=2) as consumer:
+        consumer.subscribe([topic], on_lost=lambda _, partitions: lost.extend(partitions))
+        run = Run(consumer, handle)
+        assert begun.wait(LIMIT_S)
+        embedded.push_request_errors(CONSUMER_HEARTBEAT, [FENCED_MEMBER_EPOCH])
+        run.until(lambda: lost and begins["all"] == 2)  # the record came again while the first call still works
+        assert sum(max(p.offset, 0) for p in committed({**config, "group.id": config["group.id"]}, topic).values()) <= 1
+        goes_on.set()
+        run.until(lambda: consumer._flow.dropped)
+        summary = run.stop()
+    assert len(summary.dropped) == 1
+    assert summary.done == 1
+
+
+def test_a_full_window_stops_the_intake_and_not_the_heartbeats(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic, ledger = filled(embedded, topic_name(), 500), Ledger()
+    goes_on = threading.Event()
+    most: list[int] = []
+
+    def handle(message: Any) -> None:
+        assert goes_on.wait(LIMIT_S)
+        most.append(consumer._flow.records)
+        ledger(message)
+
+    with ParallelConsumer({**config, "max.poll.interval.ms": 31_000}, workers=4, max_in_flight=40) as consumer:
+        consumer.subscribe([topic])
+        run = Run(consumer, handle)
+        run.until(lambda: len(consumer.status()["full"]) == PARTITIONS)
+        assert consumer.status()["in_work"] + consumer.status()["waiting"] <= 40
+        goes_on.set()
+        run.until(lambda: len(ledger.ended) == 500)
+        run.stop()
+    assert max(most) <= 40
+
+
+def test_pause_stops_one_partition_until_resume(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic, ledger = filled(embedded, topic_name(), 500), Ledger()
+    with ParallelConsumer(config, workers=4) as consumer:
+        consumer.subscribe([topic], on_assign=lambda c, _: c.pause([TopicPartition(topic, 1)]))
+        run = Run(consumer, ledger)
+        run.until(lambda: len(ledger.ended) == ends(embedded, topic)[0])
+        assert {partition for partition, _ in ledger.ended} == {0}
+        consumer.resume([TopicPartition(topic, 1)])
+        run.until(lambda: len(ledger.ended) == 500)
+        run.stop()
+
+
+PROGRAM = """
+import sys, time
+from kconsumer.parallel import ParallelConsumer
+
+def handle(message):
+    print("begun", flush=True)
+    time.sleep({seconds})
+    print("ended", flush=True)
+
+with ParallelConsumer({config!r}, workers=2) as consumer:
+    consumer.subscribe([{topic!r}])
+    consumer.run(handle, signals=True)
+print("returned", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("number", "seconds", "again", "code", "said"), [
+    (signal.SIGTERM, 0.3, False, 0, ["ended", "returned"]), (signal.SIGINT, 0.3, False, -signal.SIGINT, ["ended"]),
+    (signal.SIGTERM, 60, True, -signal.SIGTERM, []), (signal.SIGINT, 60, True, -signal.SIGINT, [])])
+def test_signals(  # noqa: PLR0917  # fixtures and parameters
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str], number: int, seconds: float,
+        again: bool, code: int, said: list[str]) -> None:
+    topic = filled(embedded, topic_name(), 1)
+    program = PROGRAM.format(config=config, topic=topic, seconds=seconds)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        until = time.monotonic() + LIMIT_S
+        while again and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+            process.send_signal(number)
+        out, errors = process.communicate(timeout=LIMIT_S)
+    assert out.split() == said
+    assert process.returncode == code, errors
+    assert sum(max(p.offset, 0) for p in committed(config, topic).values()) == (0 if again else 1)
 
 
 @pytest.mark.parametrize(("options", "properties", "what"), [

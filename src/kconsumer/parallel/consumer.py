@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaException
 from kconsumer.parallel.attempt import Attempt, Handler, call_of
-from kconsumer.parallel.dispatcher import ASK_S, LATEST, TURN_S, Dispatcher, Rebalanced, offsets_of
+from kconsumer.parallel.dispatcher import ASK_S, TURN_S, Dispatcher, Rebalanced, offsets_of
 from kconsumer.parallel.flow import Place, Work
 from kconsumer.parallel.gaps import Gaps
 from kconsumer.parallel.options import Executor, Options, Summary, worker_count
@@ -275,10 +275,15 @@ class ParallelConsumer(Dispatcher):
             except KafkaException as error:
                 self._logger.warning("cannot read the gaps of the group, and records may be repeated: %s", error)
             if self._ends is not None:
-                queries = [(p.topic, p.partition, LATEST) for p in partitions]
-                self._note_ends(queries, self._source._list_offsets(queries, ASK_S))
+                self._ends.update(((p.topic, p.partition), self._source.get_watermark_offsets(p, ASK_S)[1])
+                                  for p in partitions)
             self._assigned(partitions, known)
             self._call("assign", partitions)
+            if self._paused_by_user.intersection((p.topic, p.partition) for p in partitions):
+                # The consumer would assign after this callback, and return a record before the pause.
+                cooperative = self._source.rebalance_protocol() == "COOPERATIVE"
+                (self._source.incremental_assign if cooperative else self._source.assign)(partitions)
+                self._pause_now()
 
     def _on_revoke(self, _: object, partitions: list[TopicPartition]) -> None:
         places = [(p.topic, p.partition) for p in partitions]

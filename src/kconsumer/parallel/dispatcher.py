@@ -20,14 +20,13 @@ from kconsumer.parallel.flow import Commit, Partition, Place, Work
 from kconsumer.parallel.gaps import Gaps, decode, origin
 from kconsumer.parallel.options import Options, Summary
 
-__all__ = ["ASK_S", "LATEST", "MOST_TAKEN", "TURN_S", "Dispatcher", "Rebalanced", "offsets_of"]
+__all__ = ["ASK_S", "TURN_S", "Dispatcher", "Rebalanced", "offsets_of"]
 
 Rebalanced = Callable[[Any, list[TopicPartition]], Any]
 
 TURN_S: Final = 0.05  # the longest wait of the dispatcher: stop() is seen after it
-MOST_TAKEN: Final = 2000  # records of one call of the consumer
+_MOST_TAKEN: Final = 2000  # records of one call of the consumer
 ASK_S: Final = 10.0  # limit of requests in callbacks
-LATEST: Final = -1
 _HOT: Final = 10  # keys in status(), records in a log line
 _HARMLESS: Final = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)  # after the latter it joins again
 
@@ -120,13 +119,17 @@ class Dispatcher:
         """Pause the full partitions. Return how many records to take."""
         with self._lock:
             room = self._flow.room()
+        self._pause_now()
+        self._taking = True
+        return max(1, min(room, _MOST_TAKEN))
+
+    def _pause_now(self) -> None:
+        with self._lock:
             wanted = {place for place, partition in self._flow.partitions.items()
                       if partition.held or place in self._paused_by_user}
         for place in wanted ^ self._paused:
             self._core._set_paused(*place, place in wanted)
         self._paused = wanted
-        self._taking = True
-        return max(1, min(room, MOST_TAKEN))
 
     def _timeout(self, waits: bool) -> float:
         """Return how long the consumer may wait for a record; not at all if `waits` is false."""
@@ -180,13 +183,6 @@ class Dispatcher:
             if found is None or max(found[0], found[5]) < ends[place]:  # the second is where reading begins
                 return False
         return True
-
-    def _note_ends(self, queries: list[tuple[str, int, int]], answers: Iterable[tuple[int, int, int, int]]) -> None:
-        assert self._ends is not None
-        for (topic, partition, _), (error, offset, *_rest) in zip(queries, answers, strict=True):
-            if error:
-                raise exception_for(error, f"{topic} [{partition}]: cannot find the end of the partition")
-            self._ends[topic, partition] = offset
 
     # ---- offsets
 
