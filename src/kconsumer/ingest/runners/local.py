@@ -11,12 +11,8 @@ import logging
 import multiprocessing
 import os
 import pickle
-import signal
-import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
@@ -25,10 +21,10 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.task import Task, run_task
+from kconsumer.spawning import UNGUARDED, obey_parent_only, refuse_in_starting_worker, without_sigint
 
 _ATTEMPTS: Final = 4  # like Spark's spark.task.maxFailures
 _END_S: Final = 10.0
-_UNGUARDED: Final = 70  # exit code of a process that imports a script without the guard; EX_SOFTWARE
 
 _log = logging.getLogger("kconsumer.ingest")
 
@@ -40,7 +36,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), name="kconsumer-ingest", daemon=True)
-        with _without_sigint():
+        with without_sigint():
             self.process.start()
         theirs.close()  # so that the driver detects its end
         self.task: int | None = None
@@ -69,21 +65,6 @@ class _Worker:
             self.process.join()
 
 
-@contextmanager
-def _without_sigint() -> Iterator[None]:
-    """Block SIGINT in this thread, and in a process that it starts.
-
-    Ctrl-C reaches all processes of a terminal. A new process would die of it before it can ignore it. For this process
-    the signal stays pending until the end.
-    """
-    resource_tracker.ensure_running()  # its start, a part of the first start of a process, would unblock SIGINT
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class LocalRunner:
     """Runs tasks in worker processes.
 
@@ -98,9 +79,7 @@ class LocalRunner:
         if processes is not None and (not isinstance(processes, int) or processes < 0):
             raise configuration_error(f"invalid processes {processes!r}: expected a whole number such as 2, or None "
                                       "for one process per CPU")
-        if getattr(multiprocessing.current_process(), "_inheriting", False):
-            # A worker imports the script that has started it, which would start a run in each worker.
-            raise SystemExit(_UNGUARDED)
+        refuse_in_starting_worker()
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.parallelism = processes or available
         self._workers: list[_Worker] = []
@@ -153,7 +132,7 @@ class LocalRunner:
             raise found
         else:
             self._end([worker])
-            if worker.process.exitcode == _UNGUARDED:
+            if worker.process.exitcode == UNGUARDED:
                 raise IngestError("the worker processes import this script, and would start the ingestion again: begin "
                                   "it below if __name__ == \"__main__\":")
             _log.warning("%s: the process of a task died with exit code %s", what, worker.process.exitcode)
@@ -169,12 +148,8 @@ class LocalRunner:
 
 
 def _serve(pipe: Connection) -> None:
-    """Run tasks in a new process until the driver closes the pipe.
-
-    Ctrl-C is for the driver only. Until here the driver's mask has blocked SIGINT; libraries may change the mask.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, name="kconsumer-parent", daemon=True).start()
+    """Run tasks in a new process until the driver closes the pipe."""
+    obey_parent_only()
     while True:
         try:
             task = pipe.recv()
@@ -193,10 +168,3 @@ def _sendable(error: Exception) -> Exception:
         return error
     except Exception:
         return IngestError(f"{type(error).__name__}: {error}")
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
