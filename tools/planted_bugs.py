@@ -176,11 +176,10 @@ BUGS = (
     Bug("a child that drops its parent's consumer joins its thread", "ConsumerParts.in_child",
         "return self.fork_generation != fork_count", "return False",
         test="tests/embedded/test_fork.py::test_a_child_that_drops_its_parents_consumer_joins_no_thread"),
-    Bug("no memory for a batch stops its partition at once", "fail_in_batch",
-        "job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)",
-        "job.error_is_permanent = is_as_written(job)",
+    Bug("no memory for a batch stops its partition at once", "FetchErrors.on_bad_batch",
+        "if status.code == <int>ERR_CRIT_SYS_RESOURCE:", "if False:",
         test="tests/unit/managers/test_no_memory_for_a_batch.py::"
-             "test_a_batch_without_memory_is_fetched_again_and_the_partition_goes_on"),
+             "test_a_batch_without_memory_is_reported_once_and_fetched_until_there_is_memory"),
     Bug("metadata that lacks what was wanted is asked for again without backoff", "MetadataRequestManager._take_topics",
         "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
         test="tests/unit/managers/test_metadata_backoff.py::"

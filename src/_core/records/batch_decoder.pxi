@@ -109,7 +109,7 @@ cdef bint is_as_written(DecodeJob* job) noexcept nogil:
 
 cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
     cdef int64_t offset = job.batch.base_offset
-    job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)
+    job.error_is_permanent = is_as_written(job)
     if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.next_offset < offset:
         offset = job.next_offset  # a wrapper has only its last offset; its lost records begin at the next offset
     fail_at(job, offset, claimed_next_offset(job))
