@@ -1,7 +1,7 @@
-# RequestManager: the contract of all managers of N, and ManagerContext, what they work with. thread: N.
+# RequestManager: the contract of all managers of N. ManagerContext: the parts of a consumer that they share. thread: N.
 
 
-# ConsumerParts makes one, and each manager copies it.
+# ConsumerParts fills one, and each manager copies it (RequestManager.__cinit__).
 cdef class ManagerContext(ResponseHandler):
     cdef NetworkClientDelegate delegate        # thread: N
     cdef FetchPositions positions              # thread: N

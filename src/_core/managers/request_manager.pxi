@@ -1,5 +1,5 @@
 """Owns: RequestManager, the contract of all managers: most send requests to brokers, some only serve one that does.
-ManagerContext is what they work with.
+ManagerContext: the parts of a consumer that managers share.
 
 thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
