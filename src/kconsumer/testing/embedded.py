@@ -140,8 +140,8 @@ class EmbeddedCluster:
         """Write records with confluent_kafka's producer and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties. Returns the (partition, offset) of each
-        record in order.
+        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties. Returns the (partition, offset) of
+        each record in order.
         """
         # An idempotent producer keeps the order of repeated requests, but waits half a second before it begins. The
         # mock does not remove its duplicates.
