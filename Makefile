@@ -204,6 +204,7 @@ soak: build $(STAMPS)/extra-demo
 	$(PY) tools/soak_seeds.py simulation --seconds $(SOAK_SECONDS)
 	$(PY) tools/soak_seeds.py spark
 	$(PY) -m tests.ingest.kills
+	$(PY) tests/ingest/evolution_kills.py
 	$(PY) -m pytest tests/ingest -m slow
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
 	KCONSUMER_TEST_MEMBER=aio $(PY) -m pytest tests/groups

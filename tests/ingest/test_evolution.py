@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import polars as pl
 import pyarrow as pa
 import pytest
 from one_table import FORMATS, ingest, loaded, options, produce, rows, topic
@@ -17,10 +17,8 @@ from test_values import InProcess, _Registry
 
 from kconsumer.decoding import SchemaRegistry
 from kconsumer.ingest import options as options_module
-from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.evolution import EVOLUTIONS, Outcome, exactly, outcome
-from kconsumer.ingest.ingestion import SystemClock, driver_of, table_of
 from kconsumer.testing import EmbeddedCluster
 
 deltalake = pytest.importorskip("deltalake")
@@ -172,33 +170,6 @@ def test_files_of_before_and_after_a_widening_are_compacted(
     assert values(path, "iceberg") == [1, 2**40, 2**40]
 
 
-def test_a_kill_at_any_step_of_a_widening_changes_nothing(
-    cluster: EmbeddedCluster, tmp_path: Path, registry: _Registry
-):
-    registry.schemas[1], record = written("int", 1, 1)
-    schema, new = written("long", 2**40, 2)
-    steps = 0
-    is_done = False
-    while not is_done:
-        registry.schemas.pop(2, None)
-        of = topic(cluster, record)
-        path = tmp_path / str(steps) / "table"
-        path.parent.mkdir()
-        ingest(cluster, of, path, "iceberg", **AVRO)
-        registry.schemas[2] = schema
-        produce(cluster, of, new, record)
-        given = options(cluster, of, path, "iceberg", **AVRO)
-        with ExitStack() as stack:
-            driver = driver_of(given, table_of(given), InProcess(), SystemClock(), stack, on_trigger=None)
-            for _ in range(steps):
-                driver.step()
-            is_done = driver.state is State.DONE
-        ingest(cluster, of, path, "iceberg", **AVRO)
-        assert values(path, "iceberg") == [1, 2**40, 1], f"killed after step {steps}"
-        steps += 1
-    assert steps > 5
-
-
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_given_schema_that_does_not_read_a_new_writer_ends_the_run_before_the_commit(
     cluster: EmbeddedCluster, tmp_path: Path, registry: _Registry, kind: str
@@ -249,6 +220,23 @@ def test_partition_columns_that_widen(cluster: EmbeddedCluster, tmp_path: Path):
         (1, 5), (1, 2**40), (2**40, 5)]
     for where, count in (("a = 1", 2), (f"a = {2**40}", 1), ("b = 5", 2), (f"b = {2**40}", 1)):
         assert loaded(path).scan(row_filter=where).to_arrow().num_rows == count, where
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_partition_columns_that_do_not_widen_take_the_values_that_they_hold(
+    cluster: EmbeddedCluster, tmp_path: Path, kind: str
+):
+    of = topic(cluster, {"a": 1})
+    ingest(cluster, of, tmp_path, kind, schema="a INT", partition_by=("a",))
+    produce(cluster, of, {"a": 2})
+    wider: dict[str, Any] = {"schema": "a BIGINT", "partition_by": ("a",)}
+    ingest(cluster, of, tmp_path, kind, **wider)
+    produce(cluster, of, {"a": 2**40})
+    with pytest.raises(IngestError, match="column a of the table is int32, and does not hold a value"):
+        ingest(cluster, of, tmp_path, kind, **wider)
+    found = pl.read_delta(str(tmp_path)) if kind == "delta" else pl.read_parquet(
+        tmp_path / "a=*/*.parquet", hive_partitioning=True)
+    assert sorted(found["a"]) == [1, 2]
 
 
 def test_the_source_of_a_partition_that_does_not_hold_a_value(cluster: EmbeddedCluster, tmp_path: Path):

@@ -102,6 +102,7 @@ def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     ({**BASE, "value": "json"}, "value json needs a schema, such as 'carrier STRING, .*, or a registry"),
     ({**BASE, "value": "json", "schema": "a STRNG"}, "json values with this schema: invalid schema: expected a type"),
     ({**JSON, "framing": "skip"}, "invalid framing 'skip'"),
+    ({**JSON, "max_types": 1}, r"more than 1 types: choose columns without 'a' \(which has 1 or more\), or set max_"),
     ({**JSON, "bad_records": "dead-letter"}, r"needs a folder: .*\(--dead-letter PATH\)"),
     ({**JSON, "bad_records": "fail", "dead_letters": "a"}, r"bad_records='fail' has no folder: .*\(--dead-letter\)"),
     ({**BASE, "format": "iceberg"}, r"format iceberg needs a table: set table \(--table\)"),

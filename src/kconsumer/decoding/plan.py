@@ -422,7 +422,7 @@ def type_name(of: Type) -> str:
 def too_many(most: int, fields: Mapping[str, int]) -> ValueError:
     """Return the error of a schema with more types than `most`.
 
-    `fields`: the types of each field of the row, or of those that are known.
+    `fields`: the types of each field of the row, or of the known ones.
     """
     name = max(fields, key=lambda name: fields[name], default=None)
     choose = "" if name is None else f"choose columns without {name!r} (which has {fields[name]:,} or more), or "

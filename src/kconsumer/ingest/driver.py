@@ -303,7 +303,12 @@ class Driver:
     def _run(self) -> State:
         plan = self._planned()
         label = f"{self._name}: trigger {self._number}, {sum(r.size for t in plan.tasks for r in t.ranges)} offsets"
-        self._results = self._runner.map(plan.tasks, label) if plan.tasks else ()
+        try:
+            self._results = self._runner.map(plan.tasks, label) if plan.tasks else ()
+        except IngestError:  # it may be that of a record with a newer schema
+            if self._take_newer_schema():
+                return State.PLAN
+            raise
         self._check_complete(plan, self._results)
         # A schema is registered before the first record with it is written: if the newest one is still the one that the
         # tasks had, no record of this trigger has a field that they did not know.
