@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pytest
 from api_helpers import PATIENCE, until
-from docs_blocks import ADDRESS, ORDERED, PAGES, REGISTRY, blocks, commands, endless, lines_of
+from docs_blocks import ADDRESS, ORDERED, PAGES, REGISTRY, ROOT, blocks, commands, endless, lines_of
 
 import kconsumer
 from kconsumer import Consumer, WakeupError
@@ -197,10 +197,8 @@ def test_docs_blocks_not_run():
     assert left_out == [
         ("README.md", "needs Spark; tests/spark/test_spark_page.py runs it"),
         ("cli.md", "needs a group; tests/embedded/test_cli.py runs such commands"),
-        ("commits.md",
-         "needs a real transaction coordinator; examples/enrich_exactly_once.py is this, tested on Kafka"),
-        ("commits.md",
-         "needs a real transaction coordinator; tests/kafka/test_transactions_on_kafka.py does this"),
+        ("commits.md", "needs a real Kafka: tests/kafka/test_docs_on_kafka.py runs it"),
+        ("commits.md", "needs a real Kafka: tests/kafka/test_docs_on_kafka.py runs it"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
@@ -211,15 +209,22 @@ def test_docs_blocks_not_run():
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/spark/test_table_formats.py and tests/cluster run it"),
         ("ingest.md", "a later section makes the table; tests/ingest/test_evolution.py does the same"),
-        ("migrating.md", "needs a separate process; tests/embedded/test_compat.py is this"),
-        ("migrating.md", "kafka-python's side of the comparison, for the eye"),
+        ("migrating.md", "needs a separate process: tests/embedded/test_docs_snippets.py runs it"),
+        ("migrating.md", "needs a real Kafka: tests/kafka/test_docs_on_kafka.py runs it"),
         ("observability.md", "opens a port"),
         ("observability.md", "needs an SDK; tests/unit/python/test_telemetry_otel.py does this"),
         ("observability.md", "needs an SDK; tests/embedded/test_telemetry_live.py does this"),
-        ("testing.md", "tests/embedded/test_pytest_plugin.py runs such tests"),
+        ("testing.md", "needs a real Kafka: tests/kafka/test_docs_on_kafka.py runs it"),
         ("testing.md", "needs Docker"),
         ("testing.md", "starts a real Kafka; tests/kafka does so"),
     ]
+
+
+def test_the_block_about_compat_in_its_own_process():
+    [swap] = [block for block in blocks(ROOT / "docs" / "migrating.md") if Path(__file__).name in block.mark]
+    done = subprocess.run([sys.executable, "-c", f"{swap.code}\nprint(Consumer.__module__)"], capture_output=True,
+                          text=True, timeout=60, check=True)
+    assert done.stdout == "kconsumer.consumer\n"
 
 
 def test_every_mark_is_valid():
