@@ -8,6 +8,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,17 +39,22 @@ deltalake = pytest.importorskip("deltalake")
 names = itertools.count()
 
 
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Callable[[str], Store]]:
+    """The server of a scheme, started once."""
+    with ExitStack() as stack:
+        yield cache(lambda scheme: stack.enter_context(store(scheme)))
+
+
 @pytest.fixture(scope="module", params=SCHEMES)
-def real(request: pytest.FixtureRequest) -> Iterator[Store]:
+def real(request: pytest.FixtureRequest, servers: Callable[[str], Store]) -> Store:
     """Each of the servers."""
-    with store(request.param) as found:
-        yield found
+    return servers(request.param)
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[Store]:
-    with store("s3") as found:
-        yield found
+def s3(servers: Callable[[str], Store]) -> Store:
+    return servers("s3")
 
 
 @pytest.fixture
@@ -85,7 +92,7 @@ class Life:
             bootstrap_servers=self._cluster.bootstrap_servers, topics=(self._name,), path=path, format=self._kind,
             value="json", schema="id BIGINT", metadata=("partition", "offset"), bad_records="dead-letter",
             storage=self._store.options, dead_letters=self._store.path(f"{self._name}-letters"),
-            source={"maxOffsetsPerTrigger": "20"}, **more)
+            source={"maxOffsetsPerTrigger": "25"}, **more)
 
     def produce(self) -> None:
         """50 records, one in ten of which is bad."""
@@ -332,29 +339,30 @@ def test_a_planted_bug_is_found(memory: Store, monkeypatch: pytest.MonkeyPatch):
             _simulate(StoreWorld(memory), seed)
 
 
-def test_a_copy_is_finished_before_its_source_is_deleted(monkeypatch: pytest.MonkeyPatch):
+def test_a_copy_is_finished_before_its_source_is_deleted(
+    servers: Callable[[str], Store], monkeypatch: pytest.MonkeyPatch
+):
     """Azure may copy an object after its response."""
-    with store("abfs") as found:
-        folder: Any = storage_of(found, "copies").open()
-        folder.write("staged", b"1")
-        answers = iter(["pending", "pending", "success"])
-        seen = []
+    folder: Any = storage_of(servers("abfs"), "copies").open()
+    folder.write("staged", b"1")
+    answers = iter(["pending", "pending", "success"])
+    seen = []
 
-        async def properties(container: str, blob: str) -> Any:
-            seen.append(folder._store.service_client is not None)
-            return SimpleNamespace(copy=SimpleNamespace(status=next(answers)))
+    async def properties(container: str, blob: str) -> Any:
+        seen.append(folder._store.service_client is not None)
+        return SimpleNamespace(copy=SimpleNamespace(status=next(answers)))
 
-        monkeypatch.setattr(folder, "_properties", properties)
+    monkeypatch.setattr(folder, "_properties", properties)
+    folder.publish("staged", "final")
+    assert len(seen) == 3
+    assert [name for name, _ in folder.files()] == ["final"]
+
+    # A run was killed during the copy.
+    folder.write("staged", b"1")
+    answers = iter(["aborted"])
+    with pytest.raises(OSError, match="its status is aborted"):
         folder.publish("staged", "final")
-        assert len(seen) == 3
-        assert [name for name, _ in folder.files()] == ["final"]
-
-        # A run was killed during the copy.
-        folder.write("staged", b"1")
-        answers = iter(["aborted"])
-        with pytest.raises(OSError, match="its status is aborted"):
-            folder.publish("staged", "final")
-        assert folder.exists("staged")
+    assert folder.exists("staged")
 
 
 # ---- stores that are refused
