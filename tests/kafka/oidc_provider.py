@@ -1,4 +1,4 @@
-"""A small OIDC token endpoint: client credentials in, signed tokens out, its keys as a JWKS for the broker."""
+"""A small OIDC token endpoint: client credentials or assertions in, signed tokens out, its keys as a broker's JWKS."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ ISSUER = "kconsumer-tests"
 
 def _base64url(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _read_base64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 class OidcProvider:
@@ -84,12 +88,28 @@ class OidcProvider:
         self.requests.append(dict(urllib.parse.parse_qsl(form)))
         if self.failures:
             return self.failures.pop(0)
+        given = self.requests[-1]
+        assertion = given.get("assertion") or given.get("client_assertion")
+        if assertion is not None and self._is_signed(assertion):
+            return 200, {"access_token": self.token(), "expires_in": self.life_s, "token_type": "Bearer"}
         expected = "Basic " + base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
         if authorization != expected:
             # As unkind as a provider can be: it quotes what it was sent.
             said = base64.b64decode(authorization.removeprefix("Basic ")).decode()
             return 401, {"error": "invalid_client", "error_description": f"not {said}"}
         return 200, {"access_token": self.token(), "expires_in": self.life_s, "token_type": "Bearer"}
+
+    @property
+    def client_key(self) -> str:
+        """The path of the key whose assertions are accepted; here it is the provider's own."""
+        return str(self._key)
+
+    def _is_signed(self, assertion: str) -> bool:
+        """Whether an assertion is this client's, for this provider, and valid now."""
+        signed, _, signature = assertion.rpartition(".")
+        claims = json.loads(_read_base64url(signed.split(".")[1]))
+        return (_base64url(self._openssl("dgst", "-sha256", "-sign", str(self._key), data=signed.encode())) == signature
+                and claims["aud"] == ISSUER and claims["nbf"] <= time.time() < claims["exp"])
 
     @property
     def listener(self) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 from certificates import broker_in
-from oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from oidc_provider import CLIENT_ID, CLIENT_SECRET, ISSUER, OidcProvider
 from process_memory import reading
 from sasl_cluster import (
     MECHANISMS,
@@ -32,7 +32,7 @@ from sasl_cluster import (
 
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
-from kconsumer.config.sasl import read_unsecured
+from kconsumer.config.sasl import JWT_BEARER, read_unsecured
 from kconsumer.security.oauth import unsecured_token
 from kconsumer.testing import KafkaCluster
 
@@ -415,6 +415,18 @@ def test_oidc(secured: KafkaCluster, provider: OidcProvider, topic: str) -> None
     assert provider.requests[0] == {"grant_type": "client_credentials", "scope": "read"}
     assert {error.code() for error in errors} <= {KafkaError._AUTHENTICATION, KafkaError._ALL_BROKERS_DOWN}
     assert "HTTP status 503: busy" in errors[0].str()
+
+
+@pytest.mark.parametrize("grant", ["client_credentials", JWT_BEARER])
+def test_oidc_by_an_assertion(secured: KafkaCluster, provider: OidcProvider, topic: str, grant: str) -> None:
+    provider.requests.clear()
+    own = {name: value for name, value in OIDC.items() if ".client." not in name}
+    oidc = {**own, "sasl.oauthbearer.token.endpoint.url": provider.token_url, "sasl.oauthbearer.grant.type": grant,
+            "sasl.oauthbearer.assertion.private.key.file": provider.client_key,
+            "sasl.oauthbearer.assertion.claim.aud": ISSUER}
+    with kconsumer.Consumer(at(secured, oidc, listener="OIDC")) as consumer:
+        assert read_two(consumer, topic) == [b"a", b"b"]
+    assert provider.requests[0]["grant_type"] == grant
 
 
 def test_oidc_with_a_wrong_secret(secured: KafkaCluster, provider: OidcProvider) -> None:
