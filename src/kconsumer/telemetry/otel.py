@@ -134,7 +134,9 @@ def _attributes(reading: Reading) -> dict[str, Any]:
 def _value(metric: Metric) -> Callable[[dict[str, Any]], float | None]:
     def value(metrics: dict[str, Any]) -> float | None:
         found = metrics.get(metric.name)
-        return None if found is None or (found < 0 and not metric.counter) else found * metric.scale
+        if found is None or (found < 0 and not metric.counter):
+            return None
+        return float(found * metric.scale)
 
     return value
 
@@ -189,9 +191,10 @@ def process_span(
     sent = trace.get_current_span(producer).get_span_context()
     links = [trace.Link(sent)] if link and sent.is_valid else []
     topic = message.topic() or ""
-    given = {"messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
-             "messaging.destination.name": topic, "messaging.destination.partition.id": str(message.partition()),
-             "messaging.kafka.offset": message.offset(), **(attributes or {})}
+    given: dict[str, Any] = {
+        "messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
+        "messaging.destination.name": topic, "messaging.destination.partition.id": str(message.partition()),
+        "messaging.kafka.offset": message.offset(), **(attributes or {})}
     parent = producer if sent.is_valid and not link else None
     with tracer.start_as_current_span(f"process {topic}", parent, trace.SpanKind.CONSUMER, given, links) as span:
         if span.is_recording():
