@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 try:
     from opentelemetry import propagate, trace
@@ -30,14 +30,22 @@ from kconsumer.telemetry.consumers import Consumers, Reading, consumers
 from kconsumer.telemetry.metrics import METRICS, PARTITION_METRICS, PREFIX, Kind, Metric
 from kconsumer.telemetry.partitions import Series, series
 
-if TYPE_CHECKING:
-    from kconsumer._core.consumer.consumer import Message
-
 __all__ = ["Metrics", "process_span"]
 
 _LAG, _LAG_S, _STALLED = PARTITION_METRICS
 _Observations = Iterable[Observation]
 _ONE_COLLECTION_S: Final = 0.5
+
+
+class Record(Protocol):
+    """A Message, as far as a span needs it."""
+
+    def topic(self) -> str | None: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def key(self) -> Any: ...
+    def value(self) -> Any: ...
+    def headers(self) -> Any: ...
 
 
 class Metrics:
@@ -134,7 +142,9 @@ def _attributes(reading: Reading) -> dict[str, Any]:
 def _value(metric: Metric) -> Callable[[dict[str, Any]], float | None]:
     def value(metrics: dict[str, Any]) -> float | None:
         found = metrics.get(metric.name)
-        return None if found is None or (found < 0 and not metric.counter) else found * metric.scale
+        if found is None or (found < 0 and not metric.counter):
+            return None
+        return float(found * metric.scale)
 
     return value
 
@@ -169,7 +179,7 @@ def _stalled(found: Series) -> Iterator[tuple[float, dict[str, Any]]]:
 
 @contextmanager
 def process_span(
-    message: Message, *, link: bool = False, attributes: Mapping[str, Any] | None = None,
+    message: Record, *, link: bool = False, attributes: Mapping[str, Any] | None = None,
     tracer_provider: trace.TracerProvider | None = None,
 ) -> Iterator[trace.Span]:
     """Start a span for the work on one record, and make it current.
@@ -189,9 +199,10 @@ def process_span(
     sent = trace.get_current_span(producer).get_span_context()
     links = [trace.Link(sent)] if link and sent.is_valid else []
     topic = message.topic() or ""
-    given = {"messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
-             "messaging.destination.name": topic, "messaging.destination.partition.id": str(message.partition()),
-             "messaging.kafka.offset": message.offset(), **(attributes or {})}
+    given: dict[str, Any] = {
+        "messaging.system": "kafka", "messaging.operation.name": "process", "messaging.operation.type": "process",
+        "messaging.destination.name": topic, "messaging.destination.partition.id": str(message.partition()),
+        "messaging.kafka.offset": message.offset(), **(attributes or {})}
     parent = producer if sent.is_valid and not link else None
     with tracer.start_as_current_span(f"process {topic}", parent, trace.SpanKind.CONSUMER, given, links) as span:
         if span.is_recording():
@@ -199,7 +210,7 @@ def process_span(
         yield span
 
 
-def _producer_context(message: Message) -> Any:
+def _producer_context(message: Record) -> Any:
     """Return the context that the headers have. Only those of the propagator are decoded."""
     wanted = propagate.get_global_textmap().fields
     carrier = {name: value.decode("utf-8", "replace") for name, value in message.headers() or ()
@@ -207,7 +218,7 @@ def _producer_context(message: Message) -> Any:
     return propagate.extract(carrier, Context())
 
 
-def _describe(span: trace.Span, message: Message) -> None:
+def _describe(span: trace.Span, message: Record) -> None:
     key = message.key()
     if isinstance(key, bytes):
         key = key.decode("utf-8", "replace")
