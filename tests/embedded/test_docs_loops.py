@@ -1,4 +1,4 @@
-"""Every loop of the documentation that reads from a consumer, with input that is no record.
+"""Every loop of the documentation that reads from a consumer, with errors and ends among its records.
 
 The loops are found in the code (docs_blocks.loops). Each gets an error and an end of partition before its first
 record, and a topic that does not exist. None may take these for a record, ignore them, or wait for ever in silence.

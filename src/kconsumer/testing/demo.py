@@ -32,6 +32,7 @@ __all__ = ["COUNT", "PARTITIONS", "TOPICS", "Demo"]
 TOPICS = tuple(ENCODINGS)
 _BROKERS = 3
 _TIMEOUT_S = 60.0
+_LINGER_MS = 200  # so that each fetched batch has many records
 _SCHEMAS = [Registered(AVRO_ID, "flights-avro-value", "AVRO", AVRO),
             Registered(PROTOBUF_ID, "flights-protobuf-value", "PROTOBUF", PROTOBUF, PROTOBUF_SERIALIZED)]
 
@@ -74,7 +75,7 @@ class Demo:
                 servers, given = self.bootstrap_servers, self._properties
                 _create(self._properties)
             for topic, encode in ENCODINGS.items():
-                _records.produce(servers, topic, records(encode), given, _TIMEOUT_S)
+                _records.produce(servers, topic, records(encode), {"linger.ms": _LINGER_MS, **given}, _TIMEOUT_S)
             self._stack = stack.pop_all()
         return self
 
