@@ -48,7 +48,8 @@ FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, with the core, from the bottom up.
 ROOMS = (
     "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "decoding",
-    "consumer", "spawning", "parallel", "aio", "compat", "transactions", "scanning", "testing", "ranges", "ingest", "spark", "cli",
+    "consumer", "spawning", "parallel", "aio", "compat", "transactions", "scanning", "testing", "ranges", "ingest",
+    "spark", "cli",
 )
 # Modules for users: no module of the package imports them. The same applies to every __main__.
 NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "transactions", "__main__"}

@@ -4,7 +4,7 @@ Owns: the dispatcher's coroutine, the tasks that run handlers. Threads: the loop
 executor; commits a record before its handler has returned; begins a record of a partition that is leaving.
 
 The tasks are as many as records may be in work, and are kept: a task for each record would cost more than a short
-handler. An idle task waits for a future of its own, so that one record wakes one task.
+handler. Each idle task waits for a separate future, so that one record wakes one task.
 """
 
 from __future__ import annotations
