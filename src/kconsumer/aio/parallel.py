@@ -132,7 +132,7 @@ class AIOParallelConsumer(Dispatcher):
             await self._loop()
         except BaseException as error:
             self._fail(error)
-        summary = await _uncancelled(self._finish(tasks))
+        summary: Summary = await _uncancelled(self._finish(tasks))
         if self._flow.failure is not None:
             raise self._flow.failure
         return summary
