@@ -2,8 +2,8 @@
 
     python -m benchmarks.parallel [--records N] [--keys K] [--seconds S …]
 
-Owns: the comparison; each rate is of one run, and its ratio to the poll() loop of the same run counts. Threads: those
-of the parallel consumer. Never: writes results.
+Owns: the comparison; each rate is of one run, and its ratio to the poll() loop of the same run counts. Threads: the
+workers of the parallel consumer. Never: writes results.
 """
 
 from __future__ import annotations

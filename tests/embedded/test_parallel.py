@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from kconsumer import ConfigurationError, Consumer, TopicPartition
-from kconsumer.parallel import ParallelConsumer
+from kconsumer.parallel import DeadLetterTopic, ParallelConsumer, Reject
 from kconsumer.testing import EmbeddedCluster
 
 PARTITIONS = 2
@@ -249,6 +250,40 @@ def test_foreign_metadata_are_ignored_with_a_warning(
     assert len([record for record in caplog.records if "of another program" in record.message]) == 1
 
 
+def test_dead_letters_in_a_topic_and_their_replay(
+        embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
+    topic, letters, ledger = filled(embedded, topic_name(), 50), topic_name(), Ledger()
+    embedded.create_topic(letters, 1)
+    dead = DeadLetterTopic(Producer({"bootstrap.servers": embedded.bootstrap_servers}), letters)
+
+    def handle(message: Any) -> None:
+        if message.value() in (b"7", b"8"):
+            raise Reject("not today")
+        ledger(message)
+
+    with ParallelConsumer(config, workers=4, dead_letter=dead) as consumer:
+        consumer.subscribe([topic])
+        assert consumer.run(handle, until_end=True).rejected == 2
+    before = sum(ends(embedded, topic).values())
+    with Consumer({**config, "group.id": topic_name()}) as reader:
+        reader.subscribe([letters])
+        found: list[Any] = []
+        until = time.monotonic() + LIMIT_S
+        while len(found) < 2:
+            assert time.monotonic() < until
+            found += reader.consume(2, 0.1)
+    headers = dict(found[0].headers())
+    assert {message.value() for message in found} == {b"7", b"8"}
+    assert headers["kconsumer.dlq.topic"] == topic.encode()
+    assert headers["kconsumer.dlq.reason"] == b"not today"
+    assert headers["kconsumer.dlq.attempts"] == b"1"
+    assert b"Reject" in headers["kconsumer.dlq.traceback"]
+    replays = {**config, "group.id": topic_name()}
+    assert dead.replay(replays, where=lambda message: message.value() == b"7") == 1
+    assert dead.replay(replays) == 0
+    assert sum(ends(embedded, topic).values()) == before + 1
+
+
 def test_a_lost_partition_is_not_committed_and_late_results_are_listed(
         embedded: EmbeddedCluster, config: dict[str, Any], topic_name: Callable[[], str]) -> None:
     topic = filled(embedded, topic_name(), 1)
@@ -313,7 +348,7 @@ def test_pause_stops_one_partition_until_resume(
 
 PROGRAM = """
 import sys, time
-from kconsumer.parallel import ParallelConsumer
+from kconsumer.parallel import DeadLetterTopic, ParallelConsumer, Reject
 
 def handle(message):
     print("begun", flush=True)

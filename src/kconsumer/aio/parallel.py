@@ -4,7 +4,7 @@ Owns: the dispatcher's coroutine, the tasks that run handlers. Threads: the loop
 executor; commits a record before its handler has returned; begins a record of a partition that is leaving.
 
 The tasks are as many as records may be in work, and are kept: a task for each record would cost more than a short
-handler. An idle task waits for a future of its own, so that one record wakes one task.
+handler. Each idle task waits for a separate future, so that one record wakes one task.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class AIOParallelConsumer(Dispatcher):
         self._idle: deque[asyncio.Future[None]] = deque()
         self._settled: asyncio.Event | None = None
         self._in_work: dict[Work, None] = {}
+        self._waking = False  # a task is on its way to the next record
         self._over = False  # tasks end
         self._policy = self._options.policy()
         found = checked_config(config)
@@ -131,7 +132,7 @@ class AIOParallelConsumer(Dispatcher):
             await self._loop()
         except BaseException as error:
             self._fail(error)
-        summary = await _uncancelled(self._finish(tasks))
+        summary: Summary = await _uncancelled(self._finish(tasks))
         if self._flow.failure is not None:
             raise self._flow.failure
         return summary
@@ -167,11 +168,12 @@ class AIOParallelConsumer(Dispatcher):
             await asyncio.sleep(0)
 
     def _wake(self) -> None:
-        """Wake a task for each record that may begin."""
-        for _ in range(min(len(self._flow.ready), len(self._idle))):
+        """Wake an idle task if a record may begin; it wakes the next one. Handlers that never wait need few tasks."""
+        while self._flow.ready and self._idle and not self._waking:
             future = self._idle.popleft()
             if not future.done():
                 future.set_result(None)
+                self._waking = True
 
     async def _wait(self, settled: Callable[[], bool], seconds: float) -> bool:
         """Wait until `settled` is true. Return False after `seconds`."""
@@ -226,16 +228,17 @@ class AIOParallelConsumer(Dispatcher):
                 future = asyncio.get_running_loop().create_future()
                 self._idle.append(future)
                 await future
+                self._waking = False
                 began = clock()
                 continue
             work = taken[0]
+            self._wake()
             self._in_work[work] = None
             outcome = await self._attempt(call, work, context)
             del self._in_work[work]
             now = clock()
             with self._lock:
                 flow.finish(work, outcome, now)
-            self._wake()
             if self._settled is not None:
                 self._settled.set()
             if now - began > _TURN_TASK_S:
@@ -247,7 +250,8 @@ class AIOParallelConsumer(Dispatcher):
             return SKIPPED
         if work.failure is None:
             try:
-                await _in_context(_awaited(call(work.message)), context.copy())
+                handler = call(work.message)
+                await _in_context(handler if inspect.iscoroutine(handler) else _awaited(handler), context.copy())
                 return DONE
             except BaseException as error:
                 if not isinstance(error, RetryLater):

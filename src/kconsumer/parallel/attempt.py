@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kconsumer.parallel.flow import Work
+from kconsumer.parallel.flow import OPEN, Work
 from kconsumer.parallel.outcomes import DONE, REJECTED, SKIPPED, DeadLetters, Failure, Outcome, Policy, RetryLater
 
 __all__ = ["Attempt", "Handler", "Middleware", "call_of"]
@@ -62,7 +62,7 @@ class Attempt:
 
     def __call__(self, work: Work) -> Outcome:
         """Make one attempt."""
-        if not work.partition.open:
+        if work.partition.state != OPEN:
             return SKIPPED
         if work.failure is None:
             try:

@@ -78,7 +78,7 @@ class DeadLetterTopic:
     def _replay(self, consumer: Consumer, where: Callable[[Any], bool], timeout: float) -> int:
         parts = consumer.list_topics(self.topic, timeout).topics[self.topic].partitions
         places = consumer.committed([TopicPartition(self.topic, n) for n in parts], timeout)
-        ends = {}
+        ends: dict[int | None, int] = {}
         starts = []
         for p in places:
             low, high = consumer.get_watermark_offsets(p, timeout)
@@ -96,14 +96,16 @@ class DeadLetterTopic:
                 if error is not None:
                     raise exception_from(error)
                 until = time.monotonic() + timeout
-                if message.offset() < ends.get(message.partition(), 0) and where(message):
+                offset = message.offset()
+                if offset is not None and offset < ends.get(message.partition(), 0) and where(message):
                     self._write_back(message)
                     written += 1
                 consumer.commit(message, asynchronous=True)
             elif time.monotonic() > until:
                 raise exception_for(KafkaError._TIMED_OUT, f"no record of {self.topic} came within {timeout} s")
-            ends = {n: end for n, end in ends.items()
-                    if consumer.position([TopicPartition(self.topic, n)])[0].offset < end}
+            positions = consumer.position(starts)
+            ends = {p.partition: ends[p.partition] for p in positions
+                    if p.partition in ends and p.offset < ends[p.partition]}
         return written
 
     def _write_back(self, message: Any) -> None:

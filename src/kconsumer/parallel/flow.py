@@ -19,7 +19,7 @@ from kconsumer.parallel.gaps import Gaps, encode
 from kconsumer.parallel.lanes import Lanes, Ready
 from kconsumer.parallel.outcomes import DONE, REJECTED, SKIPPED, Again, Failure, Fatal, Outcome
 
-__all__ = ["Commit", "Flow", "Order", "Partition", "Place", "Work"]
+__all__ = ["OPEN", "Commit", "Flow", "Order", "Partition", "Place", "Work"]
 
 Order = Literal["key", "partition", "none"]
 Place = tuple[str, int]  # topic and partition
@@ -287,6 +287,16 @@ class Flow:
         """Note how an attempt ended."""
         partition = work.partition
         partition.working -= 1
+        if outcome is DONE and partition.state != CLOSED:
+            partition.records -= 1  # as below, without a call for each step: this is the way of nearly all records
+            partition.bytes -= work.bytes
+            self.records -= 1
+            self.bytes -= work.bytes
+            if work.key is not None:
+                partition.lanes.finish(work.key)
+            partition.rows.finish(work.row)
+            self.done += 1
+            return
         if isinstance(outcome, Again):
             if partition.state == OPEN and not self.stopping and not partition.rows.is_cut(work.row):
                 self.retries += 1

@@ -22,7 +22,8 @@ __all__ = ["Performer", "Pool", "Threads"]
 _RUN_S: Final = 0.001
 _MOST: Final = 256  # records of a run
 _STALE_S: Final = 0.01  # after which a run is worth taking back
-_SHARE: Final = 0.2  # of the newest run in the mean time of a handler
+_SHARE: Final = 0.05  # of a longer run in the time of a handler
+_SHORTEST_S: Final = 1e-7
 
 
 class Performer(Protocol):
@@ -209,8 +210,9 @@ class Pool:
                 now = self._clock()
 
     def _measure(self, seconds: float) -> None:
-        share = 1.0 if seconds > self._handler_s else _SHARE
-        self._handler_s = max(1e-7, self._handler_s + share * (seconds - self._handler_s))
+        """Take over the mean time of a run. A run that waits for the GIL looks long, so shorter ones count at once."""
+        share = 1.0 if seconds < self._handler_s else _SHARE
+        self._handler_s = max(_SHORTEST_S, self._handler_s + share * (seconds - self._handler_s))
 
 
 def _back_half(run: deque[Work]) -> list[Work]:

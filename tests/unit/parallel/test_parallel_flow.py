@@ -122,7 +122,7 @@ class Group:
         self.assign(number)
 
     def note_repeats(self, number: int) -> None:
-        """What may come twice: the records in work, and those done since the latest commit."""
+        """Note the records that may come twice: begun, and not in the latest commit."""
         offset, metadata = self.committed[number]
         known = decode(metadata)
         for at, (identity, epoch) in self.logs[number].items():
