@@ -87,5 +87,5 @@ cdef object described(ApplicationEvent* event):
 
 
 def mark_end(GroupCore core not None, marker):
-    """Attach `marker`, which is dropped after the consumer's own structs."""
-    core.callback_thread = marker
+    """Attach `marker`, which is dropped with the managers of the network thread."""
+    core.managers += (marker,)

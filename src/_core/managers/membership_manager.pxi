@@ -267,8 +267,8 @@ cdef class MembershipManager(RequestManager):
         event.status.detail.assign(b"group ").append(self.group.group_id).append(
             b": the coordinator has accepted no heartbeat for ")
         event.status.detail.append(to_string(<long long>self.shared.session.age_ms(boot_us))).append(
-            b" ms: the session of this member is over, so it returns no records and commits nothing until the "
-            b"coordinator accepts one: check the connection to it")
+            b" ms: the session of this member is over, so it returns no records and commits nothing: check the "
+            b"connection to the coordinator")
         self.background.log.push(4, b"SESSION", event.status.detail)
         self.background.add(event)
         # A looks at the open records again, and finds them held back (FetchHandler.open_next).

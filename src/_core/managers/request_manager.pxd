@@ -34,8 +34,8 @@ cdef class RequestManager(ManagerContext):
     cdef bint last_requests(self, int64_t now_ms) noexcept nogil
     # N ends: completes everything that has not ended. Default: refuse() with ERR_DESTROY.
     cdef void end(self, int64_t now_ms) noexcept nogil
-    # Queues a request, with a cookie that no other request of this manager has. It ends at `until_ms`, at the latest after
-    # the request timeout. Fields that few requests need are set afterwards.
+    # Queues a request, with a cookie that no other request of this manager has. It ends at `until_ms`, at the latest
+    # after the request timeout. Fields that few requests need are set afterwards.
     cdef Request* send(self, RequestBody* body, int32_t node_id, Channel channel, int32_t kind, int64_t now_ms,
                        int64_t until_ms) noexcept nogil
     # Whether a response could be decoded, which `decoded` says. If so, its throttle time counts from now (KIP-219). If

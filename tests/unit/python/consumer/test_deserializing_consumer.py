@@ -244,7 +244,7 @@ def test_closing_closes_only_the_parts_already_built() -> None:
     made = Consumer({"key.deserializer": ready, "value.deserializer.builder": Builder("", built)})
     made.close(1.5)
     made.close()
-    assert made.closed == [(1.5,), (None,)] and (ready.closes, built.closes) == (0, 1)
+    assert made.closed == [(1.5, "default"), (None, "default")] and (ready.closes, built.closes) == (0, 1)
 
 
 def test_leaving_a_with_block_closes_the_built_parts() -> None:
