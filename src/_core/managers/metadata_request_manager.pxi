@@ -52,7 +52,8 @@ cdef enum:
     # Responses in a row with an id that a topic had before, until it counts again: the newer id may have been the wrong
     # one.
     MOST_FORMER_IDS = 4
-    MISROUTED_PAUSE_MS = 1000
+    MISROUTED_PAUSE_MS = 1000       # doubles while it goes on: a rebootstrap ends the connections of all brokers
+    MISROUTED_LONGEST_MS = 60000
 
 
 cdef Status check(const MetadataResponse& message) noexcept nogil:
@@ -241,7 +242,11 @@ cdef class MetadataRequestManager(RequestManager):
                 self.clear_backoff()
                 self.want_update()
         if misrouted and now_ms >= self.misrouted_again_ms:
-            self.misrouted_again_ms = now_ms + MISROUTED_PAUSE_MS
+            if now_ms - self.misrouted_again_ms > MISROUTED_LONGEST_MS:
+                self.misrouted_pause_ms = 0
+            self.misrouted_pause_ms = min(max(2 * self.misrouted_pause_ms, <int64_t>MISROUTED_PAUSE_MS),
+                                          <int64_t>MISROUTED_LONGEST_MS)
+            self.misrouted_again_ms = now_ms + self.misrouted_pause_ms
             self._rebootstrap(now_ms, b"a broker is not the one that metadata names")
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:

@@ -323,8 +323,10 @@ cdef class Connector(Network):
             c.api_versions_version = 0
             self.ask_api_versions(c, now_ms)
         elif why.code == <int>REBOOTSTRAP_REQUIRED:
-            self.lose(c, Status(why.code, describe(b"the broker at this address is not broker %d of cluster %s",
-                                                   c.node.id, self.cluster_id.c_str())), now_ms)
+            self.lose(c, Status(why.code, describe(
+                b"the broker at this address is not broker %d of cluster %s: check its advertised.listeners, or set "
+                b"metadata.cluster.check.enable=false if a proxy changes ids", c.node.id,
+                self.cluster_id.c_str())), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
 

@@ -476,14 +476,17 @@ def test_rebootstrap_if_a_broker_is_not_the_one_that_is_meant(loop):
     loop.advance(120)
     assert loop.one(METADATA)["node"] == -2
     loop.answer_metadata()
-    # The addresses that brokers advertise are wrong: no second start within a second.
-    loop.network.lose(1, REBOOTSTRAP_REQUIRED)
-    loop.turn()
-    assert loop.network.calls["rebootstrap"] == 1
-    loop.advance(1000)
-    loop.network.lose(1, REBOOTSTRAP_REQUIRED)
-    loop.turn()
-    assert loop.network.calls["rebootstrap"] == 2
+
+
+def test_wrong_advertised_addresses_make_rarer_and_rarer_rebootstraps(loop):
+    loop.assign(("t", 0, 0))
+    for pause_s in (1, 2, 4, 8, 16, 32, 60, 60):
+        before = loop.network.calls["rebootstrap"]
+        for early in (True, False):
+            loop.network.lose(1, REBOOTSTRAP_REQUIRED)
+            loop.turn()
+            assert loop.network.calls["rebootstrap"] == before + 1
+            loop.clock.advance(pause_s * 1000 - 1 if early else 1)
 
 
 def all_brokers_down(loop):

@@ -36,7 +36,8 @@ def test_another_broker_at_the_address_is_left(broker, other_broker, driver):
     driver.poll_until(lambda: driver.ready(7) == BACKOFF)
     code, detail = driver.take_failure(7)
     assert code == REBOOTSTRAP_REQUIRED
-    assert detail.endswith(": the broker at this address is not broker 7 of cluster c1")
+    assert ": the broker at this address is not broker 7 of cluster c1" in detail
+    assert "metadata.cluster.check.enable=false" in detail
 
 
 def test_a_broker_that_cannot_check_is_asked_again(broker, other_broker, driver):
