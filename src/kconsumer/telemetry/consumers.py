@@ -4,7 +4,8 @@ Owns: the list of open consumers, and the counters of closed ones. Threads: any;
 alive, waits for a broker.
 
 Consumers with the same client.id and group.id have numbers. A new consumer takes the lowest free number, and continues
-the counters of the closed consumer that had it: the number of series is bounded by the consumers open at a time.
+the counters of the closed consumer that had it. Of closed ones the latest _MOST_CLOSED stay: a program may use a new
+group.id each time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Observation(NamedTuple):
 
     metrics: dict[str, Any]
     partitions: list[PartitionFacts]
+
+
+_MOST_CLOSED = 200
 
 
 class Observed(Protocol):
@@ -128,7 +132,9 @@ class Consumers:
     def _retire(self, entry: _Entry) -> None:
         self._open.remove(entry)
         if entry.counted:
-            self._closed[entry.key] = _sums(self._closed.get(entry.key, {}), entry.counted)
+            self._closed[entry.key] = _sums(self._closed.pop(entry.key, {}), entry.counted)
+            while len(self._closed) > _MOST_CLOSED:
+                del self._closed[next(iter(self._closed))]
 
 
 def _counted(metrics: dict[str, Any]) -> dict[str, Any]:

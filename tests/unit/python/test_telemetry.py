@@ -178,6 +178,15 @@ def test_a_consumer_that_is_dropped_keeps_its_latest_counters(source):
     assert named(samples(source), "kconsumer_fetches_total") == {of(): 5}
 
 
+def test_only_the_latest_closed_consumers_are_remembered(source):
+    samples(source)
+    for number in range(300):
+        consumer = Fake(fetches_total=number)
+        source.opened(consumer, "c", f"g{number}")
+        source.closed(consumer)
+    assert set(named(samples(source), "kconsumer_fetches_total").values()) == set(range(100, 300))
+
+
 def test_without_an_exporter_closed_consumers_leave_nothing(source):
     for _ in range(3):
         consumer = Fake()
