@@ -14,6 +14,7 @@ cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
 cdef class FetchErrors(RequestManager):
     cdef MetadataRequestManager metadata        # thread: N
     cdef vector[TimedPartition] stopped         # thread: N (a reference each): when to log them again
+    cdef int64_t memory_logged_ms               # thread: N (when a batch without memory was logged)
     cdef vector[TimedPartition] elsewhere       # thread: N (a reference each): when to go back to the leader
 
     # Returns the time until the next call, in ms.

@@ -14,7 +14,8 @@ A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded) is fetc
 replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. With a right CRC it stops
 immediately: every replica has the same bytes. A stopped partition is logged each minute until a seek.
 
-A batch without memory is not bad: it is reported once, and fetched again from the same broker until there is memory.
+A batch without memory is not bad: it is reported once, logged each minute, and fetched again from the same broker until
+there is memory.
 """
 
 
@@ -217,10 +218,12 @@ cdef class FetchErrors(RequestManager):
     cdef void _wait_for_memory(self, PartitionState* p, Status& status, bint first, int64_t now_ms) noexcept nogil:
         p.request.attempts = MOST_ATTEMPTS - 1  # not earlier than after retry.backoff.max.ms
         self._delay(p, now_ms)
+        status.detail.append(b"; it is fetched again until there is memory")
         if first:
-            status.detail.append(b"; it is fetched again until there is memory")
-            self.background.log.push(4, b"FETCHBAD", status.detail)
             self.positions.report(p, status, p.fetch_offset.load())
+        if first or now_ms - self.memory_logged_ms >= LOG_AGAIN_MS:
+            self.memory_logged_ms = now_ms
+            self.background.log.push(4, b"FETCHBAD", status.detail)
 
     cdef void _retry(self, PartitionState* p, const string& reason, int64_t now_ms) noexcept nogil:
         cdef int32_t node = self._next_replica(p)

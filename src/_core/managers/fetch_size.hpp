@@ -39,7 +39,7 @@ class FetchSize {
       most_ = limit_;
       late_ = 0;
     } else if (++late_ >= kPatience) {
-      most_ = std::max(most_ / 2, kLeast);
+      most_ = std::max(most_ / 2, std::min(kLeast, limit_));
       late_ = 0;
     }
     whole_ = largest_;

@@ -116,6 +116,18 @@ def test_it_falls_with_each_response_that_finds_no_memory_and_grows_slowly(loops
         reader.take()
 
 
+def test_a_late_application_does_not_lift_the_limit_of_the_memory(loops):
+    reader = Reader(loops)
+    for _ in range(3):
+        reader.loop.fail(reader.loop.one(FETCH), KafkaError._CRIT_SYS_RESOURCE)
+        while not reader.loop.requests(FETCH):
+            reader.loop.advance(100)
+    limit = reader.asked()
+    assert limit < LEAST
+    reader.fetch(2 * PATIENCE)  # nothing is taken
+    assert reader.asked() <= max(limit, reader.size)
+
+
 def test_the_users_limit_holds(loops):
     reader = Reader(loops, fetch_max_bytes=300_000)
     assert reader.asked() == 300_000
