@@ -6,14 +6,16 @@ Under group.protocol=consumer the broker decides the session timeout, and no ans
 group may have its own (a dynamic configuration of the group), so the broker's default is not enough: a member that is
 cut off could deliver records after the coordinator gave its partitions away.
 
-The question is asked when the member has joined, and again after REFRESH_MS. After NOT_COORDINATOR or a lost connection
-it is repeated with backoff. After any other error (no permission to describe the configuration of the group, a broker
-without DescribeConfigs or without configurations of groups) the latest known value stays: at first the property's.
+The question is asked when the member has joined, and again after REFRESH_MS. After NOT_COORDINATOR it is repeated with
+backoff, and MOST_LOST times after a lost connection. After any other error (no permission to describe the configuration
+of the group, a broker without DescribeConfigs or without configurations of groups) the latest known value stays: at
+first the property's.
 """
 
 cdef enum:
     GROUP_RESOURCE = 32             # org.apache.kafka.common.config.ConfigResource.Type.GROUP
     REFRESH_MS = 300000
+    MOST_LOST = 3                   # questions whose connection was lost, perhaps because of them
 
 
 @cython.no_gc
@@ -59,7 +61,7 @@ cdef class GroupSessionTimeout(RequestManager):
             self._take(message.results[0], now_ms)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE or self.asking.attempts >= MOST_LOST:
             self._later(status.detail.c_str(), now_ms)
         else:
             self.asking.on_failure(now_ms, dereference(self.backoff), self.jitter)

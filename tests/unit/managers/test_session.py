@@ -391,6 +391,20 @@ def test_the_question_for_the_session_timeout_is_repeated_soon(modern, lost):
     assert timeout_ms(modern) == 10_000
 
 
+def test_a_question_that_costs_each_connection_is_given_up(modern):
+    for _ in range(4):
+        while not modern.requests(DESCRIBE_CONFIGS):
+            modern.advance(100)
+            for beat in modern.beats():
+                modern.reply(beat)
+        modern.fail(modern.one(DESCRIBE_CONFIGS))
+    live(modern, REFRESH_MS - 2 * INTERVAL_MS)
+    assert modern.requests(DESCRIBE_CONFIGS) == []
+    live(modern, 2 * INTERVAL_MS)
+    modern.describe("10000")
+    assert timeout_ms(modern) == 10_000
+
+
 def test_a_broker_without_descriptions_leaves_the_property(modern):
     modern.fail(modern.one(DESCRIBE_CONFIGS), KafkaError._UNSUPPORTED_FEATURE)
     live(modern, REFRESH_MS - INTERVAL_MS)
