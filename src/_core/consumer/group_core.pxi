@@ -332,11 +332,11 @@ cdef class GroupCore(ConsumerCore):
             return
         if self.in_rebalance and self.callback_thread == threading.get_ident():
             # Called from a callback: end its subject, and run no other callback.
-            yield from self._leaving(False, LEAVE_DEFAULT, self.group.session_timeout_ms * 1000, False)
+            yield from self._leaving(False, LEAVE_DEFAULT, <int64_t>self.group.session_timeout_ms * 1000, False)
             return
         self.enter()
         try:
-            yield from self._leaving(False, LEAVE_DEFAULT, self.group.session_timeout_ms * 1000, True)
+            yield from self._leaving(False, LEAVE_DEFAULT, <int64_t>self.group.session_timeout_ms * 1000, True)
         finally:
             self.busy.store(0)
 

@@ -75,7 +75,7 @@ class OidcTokens:
         """End the thread after a running request."""
         self._stopped = True
         self._woken.set()
-        self._secret = Hidden()
+        self._secret = self._assertion = Hidden()
         if self._assertions is not None:
             self._assertions.forget()
 
