@@ -19,7 +19,7 @@ from typing import Any, Final
 from kconsumer.config.values import configuration_error
 from kconsumer.parallel.attempt import Attempt, Handler
 from kconsumer.parallel.flow import Work
-from kconsumer.parallel.outcomes import DONE, SKIPPED, Outcome
+from kconsumer.parallel.outcomes import DONE, SKIPPED, Again, Fatal, Outcome
 from kconsumer.spawning import UNGUARDED, obey_parent_only, without_sigint
 
 __all__ = ["Processes", "RemoteError", "WorkerDiedError", "check_importable"]
@@ -80,12 +80,20 @@ class Processes:
                 works.append(work)
         if works:
             self.current = works[0]
-            for work, error in zip(works, self._results([work.message for work in works]), strict=True):
-                done.append((work, DONE if error is None else self._failed(work, error)))
+            try:
+                errors = self._results([work.message for work in works])
+            except BaseException as error:  # no process can be started, or a record cannot be sent
+                done.extend((work, Fatal(error)) for work in works)
+            else:
+                for work, error in zip(works, errors, strict=True):
+                    done.append((work, DONE if error is None else self._failed(work, error, len(works))))
             self.current = None
         return len(works)
 
-    def _failed(self, work: Work, error: BaseException) -> Outcome:
+    def _failed(self, work: Work, error: BaseException, held: int) -> Outcome:
+        if isinstance(error, WorkerDiedError) and held > 1:
+            work.attempts += 1
+            return Again(0.0)  # each comes alone, so that the one that kills its process is found
         found = self._attempt.failed(work, error)
         return self._attempt.bury(work) if found is None else found
 
