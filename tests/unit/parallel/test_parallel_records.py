@@ -9,6 +9,7 @@ import pytest
 
 from kconsumer import ConfigurationError, Message
 from kconsumer.parallel import Failure, Reject, Retry, RetryLater, TooManyRejectedError, run_records
+from kconsumer.parallel.outcomes import Fatal, Policy
 
 
 def messages(count: int, keys: int = 3) -> list[Message]:
@@ -81,6 +82,27 @@ def test_errors_that_end_the_run_whatever_there_is(retry: Retry | None, error: B
     with pytest.raises(type(error)):
         run_records(Fails(b"3", error), messages(12), retry=retry, dead_letter=lambda *letter: letters.append(letter))
     assert letters == []
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
+class ForgetsReason(Reject):
+    def __init__(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("retry", "error", "raised"), [
+    (None, Unprintable(), LookupError), (None, ForgetsReason(), AttributeError),
+    (Retry(on=[OSError]), OSError(), TypeError)])  # type: ignore[arg-type]  # a list is the user's error
+def test_an_error_that_cannot_be_judged_ends_the_run(
+        retry: Retry | None, error: Exception, raised: type[Exception]) -> None:
+    with pytest.raises(raised):
+        run_records(Fails(b"3", error), messages(12), retry=retry, dead_letter=lambda *_: None)
+    policy = Policy(retry, rejects=True)
+    assert isinstance(policy.after_handler(error, 1), Fatal)
 
 
 def test_retry_later_needs_no_retry_and_is_no_failed_attempt() -> None:
