@@ -171,6 +171,25 @@ def test_another_attempt_deserializes_the_raw_value_again() -> None:
     assert found == [0]
 
 
+def test_another_attempt_after_a_failed_middleware_deserializes_the_raw_value_again() -> None:
+    def deserialize(message: Any) -> Any:
+        message.set_value([message.value()])
+        return message
+
+    errors = [OSError("once")]
+    found: list[Any] = []
+
+    def middleware(message: Any, proceed: Any) -> Any:
+        result = proceed()
+        if errors:
+            raise errors.pop()
+        return result
+
+    run_records(lambda message: found.append(message.value()), messages(1), deserialize=deserialize,
+                middleware=[middleware], retry=Retry())
+    assert found == [[b"0"], [b"0"]]
+
+
 def test_too_many_rejects_end_the_run_but_only_after_a_hundred_records() -> None:
     def handle(message: Any) -> None:
         if int(message.value()) % 10 == 0:
