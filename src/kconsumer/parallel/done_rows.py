@@ -115,6 +115,11 @@ class DoneRows:
         self._trim(count)
         if self._bits:
             return self._offsets[0], self._epoch
+        known = self._known
+        while known and known[-1][0] < position:  # the records of these ranges have been compacted or deleted
+            _, end, of = known.pop()
+            if end > position:
+                known.append((position, end, of))
         return position, epoch if epoch >= 0 else self._epoch
 
     def _trim(self, count: int) -> None:
