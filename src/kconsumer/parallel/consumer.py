@@ -134,8 +134,8 @@ class ParallelConsumer(Dispatcher):
         self._pool = Pool(self._flow, self._lock, self._clock, self._performers(call, attempt))
         self._ends = {} if until_end else None
         with ended_by_signals(self._on_signal) if signals else contextlib.nullcontext():
-            self._pool.start()
             try:
+                self._pool.start()
                 self._loop(attempt)
             except BaseException as error:
                 self._fail(error)

@@ -91,9 +91,12 @@ class Processes:
         return len(works)
 
     def _failed(self, work: Work, error: BaseException, held: int) -> Outcome:
-        if isinstance(error, WorkerDiedError) and held > 1:
-            work.attempts += 1
-            return Again(0.0)  # each comes alone, so that the one that kills its process is found
+        if isinstance(error, WorkerDiedError):
+            if not work.partition.open:
+                return SKIPPED  # the end of the run may have killed it: the record comes again
+            if held > 1:
+                work.attempts += 1
+                return Again(0.0)  # each comes alone, so that the one that kills its process is found
         found = self._attempt.failed(work, error)
         return self._attempt.bury(work) if found is None else found
 
@@ -143,6 +146,13 @@ class Processes:
         process.kill()
         process.join()
         return process.exitcode
+
+    def abandon(self) -> float:
+        """Kill the process if a handler runs in it. One without a handler is ending."""
+        process = self._process
+        if self.current is not None and process is not None and process.pid is not None:
+            process.kill()
+        return _END_S + 1.0
 
     def close(self) -> None:
         """End the process: it ends when its pipe is closed."""

@@ -1,7 +1,9 @@
-"""Processes without a process: what follows when the worker process dies or cannot start."""
+"""Pool and Processes without a process: workers that die, hang or cannot start."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -11,7 +13,8 @@ from kconsumer import Message
 from kconsumer.parallel import Failure, WorkerDiedError
 from kconsumer.parallel.attempt import Attempt
 from kconsumer.parallel.flow import Flow, Work
-from kconsumer.parallel.outcomes import DONE, REJECTED, Fatal, Outcome, Policy
+from kconsumer.parallel.outcomes import DONE, REJECTED, SKIPPED, Fatal, Outcome, Policy
+from kconsumer.parallel.pool import Pool, Threads
 from kconsumer.parallel.processes import Processes
 
 
@@ -70,3 +73,74 @@ def test_a_process_that_cannot_start_ends_the_run_and_leaves_no_record_in_work(e
     assert flow.failure is error
     assert flow.working() == 0
     assert processes.current is None
+
+
+class Hangs:
+    """A performer whose handler ends only when it is abandoned."""
+
+    most = 1
+
+    def __init__(self) -> None:
+        self.current: Work | None = None
+        self.begun, self.abandoned, self.closed = threading.Event(), threading.Event(), threading.Event()
+
+    def perform(self, run: deque[Work], done: deque[tuple[Work, Outcome]]) -> int:
+        self.current = run.popleft()
+        self.begun.set()
+        self.abandoned.wait()
+        done.append((self.current, SKIPPED))
+        self.current = None
+        return 1
+
+    def abandon(self) -> float:
+        self.abandoned.set()
+        return 60.0
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_the_end_of_a_pool_abandons_a_handler_that_hangs() -> None:
+    flow, performer = flow_of(b"0"), Hangs()
+    pool = Pool(flow, threading.Lock(), time.monotonic, [performer])
+    pool.start()
+    pool.turn()
+    assert performer.begun.wait(60)
+    assert pool.end(0.0) == 0
+    assert performer.closed.is_set()
+
+
+def test_the_end_of_a_pool_whose_threads_could_not_all_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def start_two(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    pool = Pool(Flow(), threading.Lock(), time.monotonic, [Threads(lambda _: DONE) for _ in range(4)])
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start_two)
+        with pytest.raises(RuntimeError):
+            pool.start()
+    assert pool.end(60.0) == 0
+    assert not any(thread.is_alive() for thread in started)
+
+
+def test_a_worker_process_that_dies_at_the_end_of_the_run_costs_no_dead_letter() -> None:
+    letters: list[Any] = []
+    flow = flow_of(b"bad")
+    run = deque(flow.take(1, 0.0))
+    attempt = Attempt(lambda message: None, Policy(None, rejects=True), lambda *letter: letters.append(letter))
+    processes = Simulated(attempt)
+    results = processes._results
+
+    def ends_meanwhile(messages: list[Any]) -> list[BaseException | None]:
+        flow.stop()
+        return results(messages)
+
+    processes._results = ends_meanwhile  # type: ignore[method-assign]
+    assert [outcome for _, outcome in perform(processes, run)] == [SKIPPED]
+    assert letters == []
