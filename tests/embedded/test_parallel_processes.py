@@ -79,6 +79,15 @@ def test_without_retry_the_death_of_a_worker_ends_the_run(consumers: Any, tmp_pa
         consumers([b"kill"]).run(Note(str(tmp_path / "ledger")))
 
 
+def test_a_process_that_cannot_import_its_handler_ends_the_run_without_dead_letters(
+        consumers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters: list[Any] = []
+    monkeypatch.setattr(Note, "__reduce__", lambda self: (os._exit, (3,)))
+    with pytest.raises(WorkerDiedError, match="exit code 3 before its first record"):
+        consumers(NUMBERS, dead_letter=lambda *letter: letters.append(letter)).run(Note(str(tmp_path / "ledger")))
+    assert letters == []
+
+
 def test_an_exception_brings_its_traceback_along(consumers: Any, tmp_path: Path) -> None:
     with pytest.raises(ArithmeticError, match="asked for") as found:
         consumers([b"raise"]).run(Note(str(tmp_path / "ledger")))
