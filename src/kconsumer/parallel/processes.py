@@ -82,8 +82,8 @@ class Processes:
             self.current = works[0]
             try:
                 errors = self._results([work.message for work in works])
-            except BaseException as error:  # no process can be started, or a record cannot be sent
-                done.extend((work, Fatal(error) if work.partition.open else SKIPPED) for work in works)
+            except BaseException as defect:  # no process can be started, or a record cannot be sent
+                done.extend((work, Fatal(defect) if work.partition.open else SKIPPED) for work in works)
             else:
                 for work, error in zip(works, errors, strict=True):
                     done.append((work, DONE if error is None else self._failed(work, error, len(works))))
