@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +79,15 @@ def test_without_retry_the_death_of_a_worker_ends_the_run(consumers: Any, tmp_pa
         consumers([b"kill"]).run(Note(str(tmp_path / "ledger")))
 
 
+def test_a_process_that_cannot_import_its_handler_ends_the_run_without_dead_letters(
+        consumers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters: list[Any] = []
+    monkeypatch.setattr(Note, "__reduce__", lambda self: (os._exit, (3,)))
+    with pytest.raises(WorkerDiedError, match="exit code 3 before its first record"):
+        consumers(NUMBERS, dead_letter=lambda *letter: letters.append(letter)).run(Note(str(tmp_path / "ledger")))
+    assert letters == []
+
+
 def test_an_exception_brings_its_traceback_along(consumers: Any, tmp_path: Path) -> None:
     with pytest.raises(ArithmeticError, match="asked for") as found:
         consumers([b"raise"]).run(Note(str(tmp_path / "ledger")))
@@ -90,3 +102,24 @@ def test_an_exception_that_cannot_be_sent_has_its_text(consumers: Any, tmp_path:
 def test_a_handler_that_no_process_can_import_is_refused(consumers: Any) -> None:
     with pytest.raises(ConfigurationError, match="top level of a module"):
         consumers([b"1"]).run(lambda message: None)
+
+
+def test_a_handler_that_hangs_leaves_no_process(consumers: Any, tmp_path: Path) -> None:
+    path, letters = tmp_path / "ledger", []
+    consumer = consumers([b"hang", *NUMBERS[:20]], drain_timeout=0.2,
+                         dead_letter=lambda *letter: letters.append(letter))
+    done = threading.Thread(target=stop_at, args=(consumer, 20), daemon=True)
+    done.start()
+    summary = consumer.run(Note(str(path)))
+    done.join(60)
+    assert len(summary.unfinished) == 1
+    assert letters == []
+    assert not [child for child in multiprocessing.active_children() if child.name == "kconsumer-worker"]
+
+
+def stop_at(consumer: ParallelConsumer, count: int) -> None:
+    """Call stop() when so many records are done."""
+    until = time.monotonic() + 60
+    while consumer.metrics()["parallel_records_done_total"] < count and time.monotonic() < until:
+        time.sleep(0.005)
+    consumer.stop()

@@ -271,52 +271,50 @@ class AIOParallelConsumer(Dispatcher):
 
     def _call_of(self, handle: AsyncHandler) -> AsyncHandler:
         """Return a handler that deserializes, and that runs inside the middleware, the first one outermost."""
-        inner = handle if self._deserializers == [None, None] else self._deserialized(handle)
+        inner = handle if self._deserializers == [None, None] else _raw_after_error(self._deserialized(handle))
         for around in reversed(self._options.middleware):
             inner = _inside(around, inner)
+        if self._deserializers != [None, None] and self._options.middleware:
+            inner = _raw_after_error(inner)  # a middleware may raise after the handler has returned
         return inner
 
     def _deserialized(self, handle: AsyncHandler) -> AsyncHandler:
         key_deserializer, value_deserializer = self._deserializers
 
         async def inner(message: Any) -> object:
-            key, value = message.key(), message.value()
             context = SerializationContext(message.topic(), MessageField.KEY, message.headers())
-            try:
-                if key_deserializer is not None:
-                    try:
-                        message.set_key(await _awaited(key_deserializer(key, context)))
-                    except Exception as error:
-                        raise KeyDeserializationError(exception=error, kafka_message=message) from error
-                if value_deserializer is not None:
-                    context.field = MessageField.VALUE
-                    try:
-                        message.set_value(await _awaited(value_deserializer(value, context)))
-                    except Exception as error:
-                        raise ValueDeserializationError(exception=error, kafka_message=message) from error
-                return await handle(message)
-            except BaseException:
-                message.set_key(key)  # for the next attempt, and for the dead letter
-                message.set_value(value)
-                raise
+            if key_deserializer is not None:
+                try:
+                    message.set_key(await _awaited(key_deserializer(message.key(), context)))
+                except Exception as error:
+                    raise KeyDeserializationError(exception=error, kafka_message=message) from error
+            if value_deserializer is not None:
+                context.field = MessageField.VALUE
+                try:
+                    message.set_value(await _awaited(value_deserializer(message.value(), context)))
+                except Exception as error:
+                    raise ValueDeserializationError(exception=error, kafka_message=message) from error
+            return await handle(message)
 
         return inner
 
     # ---- what waits for brokers or for work
 
-    async def _commit(self, places: Iterable[Place] | None = None, wait: bool = False) -> None:
+    async def _commit(self, places: list[Place] | None = None, wait: bool = False) -> None:
         """Commit the watermarks and gaps of these partitions; None: of all."""
-        commits = self._commits(places)
-        if not commits:
-            return
-        try:
-            if wait:
-                self._note_commit(await self._consumer.commit(offsets=offsets_of(commits), asynchronous=False) or [])
-            else:
-                await self._consumer.commit(offsets=offsets_of(commits), asynchronous=True)
-        except KafkaException:
-            self._forget_commits(commits)
-            raise
+        for again in (False, True):  # again: what failed, without metadata that the broker refused
+            commits = self._commits(places)
+            if not commits:
+                return
+            try:
+                found = await self._consumer.commit(offsets=offsets_of(commits), asynchronous=not wait)
+            except KafkaException as error:
+                if not self._forget_commits(commits, error) or again:
+                    raise
+                continue
+            if found is None:
+                return
+            self._note_commit(found)
 
     async def _on_assign(self, _: object, partitions: list[TopicPartition]) -> None:
         with self._no_record_in_hand():
@@ -354,6 +352,20 @@ class AIOParallelConsumer(Dispatcher):
 
 def _inside(around: Any, inner: AsyncHandler) -> AsyncHandler:
     return lambda message: around(message, lambda: inner(message))
+
+
+def _raw_after_error(inner: AsyncHandler) -> AsyncHandler:
+    """Return a handler after whose exception the message has its raw key and value: for the next attempt."""
+    async def restoring(message: Any) -> object:
+        key, value = message.key(), message.value()
+        try:
+            return await inner(message)
+        except BaseException:
+            message.set_key(key)
+            message.set_value(value)
+            raise
+
+    return restoring
 
 
 async def _awaited(result: Any) -> Any:

@@ -28,6 +28,8 @@ def call_of(handle: Handler, deserialize: Callable[[Any], Any] | None, middlewar
     inner = handle if deserialize is None else functools.partial(_deserialized, handle, deserialize)
     for around in reversed(middleware):
         inner = functools.partial(_inside, around, inner)
+    if deserialize is not None and middleware:  # a middleware may raise after the handler has returned
+        inner = functools.partial(_raw_after_error, inner)
     return inner
 
 
@@ -36,9 +38,13 @@ def _inside(around: Middleware, inner: Handler, message: Any) -> object:
 
 
 def _deserialized(handle: Handler, deserialize: Callable[[Any], Any], message: Any) -> object:
+    return _raw_after_error(lambda raw: handle(deserialize(raw)), message)
+
+
+def _raw_after_error(inner: Handler, message: Any) -> object:
     key, value = message.key(), message.value()
     try:
-        return handle(deserialize(message))
+        return inner(message)
     except BaseException:
         message.set_key(key)
         message.set_value(value)

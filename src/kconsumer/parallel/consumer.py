@@ -134,8 +134,8 @@ class ParallelConsumer(Dispatcher):
         self._pool = Pool(self._flow, self._lock, self._clock, self._performers(call, attempt))
         self._ends = {} if until_end else None
         with ended_by_signals(self._on_signal) if signals else contextlib.nullcontext():
-            self._pool.start()
             try:
+                self._pool.start()
                 self._loop(attempt)
             except BaseException as error:
                 self._fail(error)
@@ -253,19 +253,21 @@ class ParallelConsumer(Dispatcher):
 
     # ---- what waits for brokers or for work
 
-    def _commit(self, places: Iterable[Place] | None = None, wait: bool = False) -> None:
+    def _commit(self, places: list[Place] | None = None, wait: bool = False) -> None:
         """Commit the watermarks and gaps of these partitions; None: of all."""
-        commits = self._commits(places)
-        if not commits:
-            return
-        try:
-            if wait:
-                self._note_commit(self._source.commit(offsets=offsets_of(commits), asynchronous=False))
-            else:
-                self._source.commit(offsets=offsets_of(commits), asynchronous=True)
-        except KafkaException:
-            self._forget_commits(commits)
-            raise
+        for again in (False, True):  # again: what failed, without metadata that the broker refused
+            commits = self._commits(places)
+            if not commits:
+                return
+            try:
+                found = self._source.commit(offsets=offsets_of(commits), asynchronous=not wait)
+            except KafkaException as error:
+                if not self._forget_commits(commits, error) or again:
+                    raise
+                continue
+            if found is None:
+                return
+            self._note_commit(found)
 
     def _on_assign(self, _: object, partitions: list[TopicPartition]) -> None:
         with self._no_record_in_hand():

@@ -97,10 +97,12 @@ class DeadLetterTopic:
                     raise exception_from(error)
                 until = time.monotonic() + timeout
                 offset = message.offset()
-                if offset is not None and offset < ends.get(message.partition(), 0) and where(message):
-                    self._write_back(message)
-                    written += 1
-                consumer.commit(message, asynchronous=True)
+                # A dead letter that was written after the start is for the next replay: its offset is not committed.
+                if offset is not None and offset < ends.get(message.partition(), 0):
+                    if where(message):
+                        self._write_back(message)
+                        written += 1
+                    consumer.commit(message, asynchronous=True)
             elif time.monotonic() > until:
                 raise exception_for(KafkaError._TIMED_OUT, f"no record of {self.topic} came within {timeout} s")
             positions = consumer.position(starts)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition
-from kconsumer.errors import KafkaError, exception_for, exception_from
+from kconsumer.errors import KafkaError, KafkaException, exception_for, exception_from
 from kconsumer.parallel.flow import Commit, Partition, Place, Work
 from kconsumer.parallel.gaps import Gaps, decode, origin
 from kconsumer.parallel.options import Options, Summary
@@ -225,11 +225,17 @@ class Dispatcher:
             self._logger.warning("the commit of %s [%d] at %d failed, and is repeated: %s", p.topic, p.partition,
                                  p.offset, failed.str())
 
-    def _forget_commits(self, commits: list[Commit]) -> None:
+    def _forget_commits(self, commits: list[Commit], error: KafkaException) -> bool:
+        """Forget commits that failed together. Return whether the broker has refused only their metadata."""
+        refused = error.args[0].code() == KafkaError.OFFSET_METADATA_TOO_LARGE
         with self._lock:
             for commit in commits:
-                if commit.place in self._flow.partitions:
-                    self._flow.partitions[commit.place].asked = None
+                partition = self._flow.partitions.get(commit.place)
+                if partition is not None:
+                    partition.asked = None
+                    if refused and commit.metadata is not None:
+                        self._flow.refuse_metadata(partition)
+        return bool(refused)
 
     def _warn_once(self, what: str, text: str) -> None:
         if what not in self._warned:

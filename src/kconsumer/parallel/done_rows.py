@@ -9,6 +9,7 @@ same offset has a new row, and the end of work on the old row changes nothing.
 
 from __future__ import annotations
 
+from array import array
 from typing import Final
 
 from kconsumer.parallel.gaps import Range
@@ -28,8 +29,10 @@ class DoneRows:
     def __init__(self, known: tuple[Range, ...] = ()) -> None:
         self._first = 0  # row of the first bit
         self._bits = bytearray()
-        self._offsets: list[int] = []
-        self._epochs: list[int] = []
+        # Arrays: a record that stays in work for hours has all later rows of its partition above the watermark.
+        self._offsets = array("q")
+        self._epochs = array("i")
+        self._has_cuts = False  # whether an offset may be _CUT
         self._last = -1  # greatest offset of a row that counts
         self._epoch = -1  # of the last record below the watermark
         self._known = list(reversed(known))  # the ranges that delivery has not passed, the next one last
@@ -43,7 +46,7 @@ class DoneRows:
         """The greatest delivered offset; -1: nothing was delivered."""
         return self._last
 
-    def add(self, offset: int, epoch: int) -> int | None:
+    def add(self, offset: int, epoch: int | None) -> int | None:
         """Note a delivered record.
 
         Returns:
@@ -55,11 +58,11 @@ class DoneRows:
         done = bool(self._known) and self._done_earlier(offset, epoch)
         self._bits.append(done)
         self._offsets.append(offset)
-        self._epochs.append(epoch)
+        self._epochs.append(-1 if epoch is None else epoch)
         self._last = offset
         return None if done else row
 
-    def _done_earlier(self, offset: int, epoch: int) -> bool:
+    def _done_earlier(self, offset: int, epoch: int | None) -> bool:
         known = self._known
         while known and known[-1][1] <= offset:
             known.pop()
@@ -94,6 +97,7 @@ class DoneRows:
                 break
             offsets[index] = _CUT
             self._bits[index] = 1
+            self._has_cuts = True
         self._last = offset - 1
 
     def is_cut(self, row: int) -> bool:
@@ -115,6 +119,11 @@ class DoneRows:
         self._trim(count)
         if self._bits:
             return self._offsets[0], self._epoch
+        known = self._known
+        while known and known[-1][0] < position:  # the records of these ranges have been compacted or deleted
+            _, end, of = known.pop()
+            if end > position:
+                known.append((position, end, of))
         return position, epoch if epoch >= 0 else self._epoch
 
     def _trim(self, count: int) -> None:
@@ -124,6 +133,8 @@ class DoneRows:
                 break
         del self._bits[:count], self._offsets[:count], self._epochs[:count]
         self._first += count
+        if not self._bits:
+            self._has_cuts = False
 
     def done_above(self) -> list[Range]:
         """Return the done ranges above the watermark, which watermark() has just set.
@@ -145,7 +156,7 @@ class DoneRows:
     def _add_run(self, found: list[Range], begin: int, end: int) -> None:
         """Add the rows begin … end - 1, all done, as ranges of one epoch each."""
         offsets, epochs = self._offsets, self._epochs
-        if offsets[begin] != _CUT and _CUT not in offsets[begin:end] and epochs[begin] == epochs[end - 1]:
+        if not (self._has_cuts and _CUT in offsets[begin:end]) and epochs[begin] == epochs[end - 1]:
             if epochs[begin] >= 0:
                 found.append((offsets[begin], offsets[end - 1] + 1, epochs[begin]))
             return

@@ -184,7 +184,9 @@ class Flow:
         partition.held = (
             partition.records > most * level or partition.records >= most or partition.bytes >= most_bytes * level
             or partition.state != OPEN
-            or (partition.metadata_bytes > _NEARLY_FULL * self._metadata_limit and not partition.plain))
+            # With nothing on its way, only further records can shorten the gaps: they are those of a former owner.
+            or (partition.metadata_bytes > _NEARLY_FULL * self._metadata_limit and not partition.plain
+                and partition.records > 0))
         return partition.held
 
     def room(self) -> int:

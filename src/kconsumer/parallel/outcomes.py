@@ -125,6 +125,12 @@ class Policy:
 
     def after_handler(self, error: BaseException, attempts: int) -> Again | Fatal | Failure:
         """Return what follows after failed attempt number `attempts`. A Failure asks for a dead letter."""
+        try:
+            return self._decide(error, attempts)
+        except Exception as defect:  # such as an exception class of the handler whose __str__ fails
+            return Fatal(defect)
+
+    def _decide(self, error: BaseException, attempts: int) -> Again | Fatal | Failure:
         if isinstance(error, RetryLater):
             return Again(error.seconds)
         retry = self._retry

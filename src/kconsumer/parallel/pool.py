@@ -35,6 +35,9 @@ class Performer(Protocol):
     def perform(self, run: deque[Work], done: deque[tuple[Work, Outcome]]) -> int:
         """Work on the records of a run, taken from its left, and append each with its outcome. Return their number."""
 
+    def abandon(self) -> float:
+        """End a handler that still runs, if that can be done. Return seconds in which the thread then ends."""
+
     def close(self) -> None:
         """The thread ends."""
 
@@ -77,9 +80,10 @@ class Pool:
     def start(self) -> None:
         """Start the threads."""
         for number, worker in enumerate(self._workers):
-            worker.thread = threading.Thread(
+            thread = threading.Thread(
                 target=self._serve, args=(worker,), name=f"kconsumer-worker-{number}", daemon=True)
-            worker.thread.start()
+            thread.start()
+            worker.thread = thread
 
     def add(self, messages: list[object]) -> None:
         """Give records to the workers."""
@@ -122,13 +126,16 @@ class Pool:
         with self.lock:
             self._ended = True
             self._idle.notify_all()
+        alive = self._join([worker for worker in self._workers if worker.thread is not None], seconds)
+        return len(self._join(alive, max((worker.performer.abandon() for worker in alive), default=0.0)))
+
+    def _join(self, workers: list[_Worker], seconds: float) -> list[_Worker]:
+        """Wait for threads to end; return the workers whose threads have not."""
         until = self._clock() + seconds
-        alive = 0
-        for worker in self._workers:
-            if worker.thread is not None:
-                worker.thread.join(max(0.0, until - self._clock()))
-                alive += worker.thread.is_alive()
-        return alive
+        for worker in workers:
+            assert worker.thread is not None
+            worker.thread.join(max(0.0, until - self._clock()))
+        return [worker for worker in workers if worker.thread is not None and worker.thread.is_alive()]
 
     def handled(self) -> list[int]:
         """Return the number of records of each thread."""
@@ -246,6 +253,9 @@ class Threads:
                 return count
             put((work, attempt(work)))
             count += 1
+
+    def abandon(self) -> float:
+        return 0.0  # Python cannot end a thread
 
     def close(self) -> None:
         pass

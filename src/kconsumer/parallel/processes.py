@@ -19,7 +19,7 @@ from typing import Any, Final
 from kconsumer.config.values import configuration_error
 from kconsumer.parallel.attempt import Attempt, Handler
 from kconsumer.parallel.flow import Work
-from kconsumer.parallel.outcomes import DONE, SKIPPED, Outcome
+from kconsumer.parallel.outcomes import DONE, SKIPPED, Again, Fatal, Outcome
 from kconsumer.spawning import UNGUARDED, obey_parent_only, without_sigint
 
 __all__ = ["Processes", "RemoteError", "WorkerDiedError", "check_importable"]
@@ -80,20 +80,31 @@ class Processes:
                 works.append(work)
         if works:
             self.current = works[0]
-            for work, error in zip(works, self._results([work.message for work in works]), strict=True):
-                done.append((work, DONE if error is None else self._failed(work, error)))
+            try:
+                errors = self._results([work.message for work in works])
+            except BaseException as defect:  # no process can be started, or a record cannot be sent
+                done.extend((work, Fatal(defect) if work.partition.open else SKIPPED) for work in works)
+            else:
+                for work, error in zip(works, errors, strict=True):
+                    done.append((work, DONE if error is None else self._failed(work, error, len(works))))
             self.current = None
         return len(works)
 
-    def _failed(self, work: Work, error: BaseException) -> Outcome:
+    def _failed(self, work: Work, error: BaseException, held: int) -> Outcome:
+        if isinstance(error, WorkerDiedError):
+            if not work.partition.open:
+                return SKIPPED  # the end of the run may have killed it: the record comes again
+            if held > 1:
+                work.attempts += 1
+                return Again(0.0)  # each comes alone, so that the one that kills its process is found
         found = self._attempt.failed(work, error)
         return self._attempt.bury(work) if found is None else found
 
     def _results(self, messages: list[Any]) -> list[BaseException | None]:
         """Return the exception of each message, or None."""
         found: Any = None
+        pipe = self._started()
         try:
-            pipe = self._started()
             pipe.send(messages)
             if self._timeout is None or pipe.poll(self._timeout):
                 found = pipe.recv()
@@ -105,23 +116,30 @@ class Processes:
         if isinstance(found, list):
             return [_restored(*result) for result in found]
         code = self._kill()
-        if code == UNGUARDED:
-            raise configuration_error("the worker processes import this script, and would start the run again: begin "
-                                      "it below if __name__ == \"__main__\":")
         error = found or WorkerDiedError(f"the process of a handler died with exit code {code}")
         return [error] * len(messages)
 
     def _started(self) -> Connection:
-        if self._pipe is None:
-            context = multiprocessing.get_context("spawn")
-            self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs, self._call), name="kconsumer-worker",
-                                            daemon=True)
+        """Return the pipe of a process that has imported the handler: that time is not the handler's."""
+        if self._pipe is not None:
+            return self._pipe
+        context = multiprocessing.get_context("spawn")
+        pipe, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._call), name="kconsumer-worker", daemon=True)
+        with theirs:  # closed on this side, so that it detects the end of the other one
             with without_sigint():
-                self._process.start()
-            theirs.close()  # so that this side detects its end
-            self._pipe.recv()  # it has imported the handler: that time is not the handler's
-        return self._pipe
+                process.start()
+        self._pipe, self._process = pipe, process
+        try:
+            pipe.recv()
+        except (EOFError, OSError):
+            code = self._kill()
+            if code == UNGUARDED:
+                raise configuration_error("the worker processes import this script, and would start the run again: "
+                                          "begin it below if __name__ == \"__main__\":") from None
+            raise WorkerDiedError(f"a worker process died with exit code {code} before its first record: see its "
+                                  "messages on stderr") from None
+        return pipe
 
     def _kill(self) -> int | None:
         """End the process at once. Return its exit code."""
@@ -135,6 +153,13 @@ class Processes:
         process.kill()
         process.join()
         return process.exitcode
+
+    def abandon(self) -> float:
+        """Kill the process if a handler runs in it. One without a handler is ending."""
+        process = self._process
+        if self.current is not None and process is not None:
+            process.kill()
+        return _END_S + 1.0
 
     def close(self) -> None:
         """End the process: it ends when its pipe is closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -212,3 +213,35 @@ def test_records_without_an_epoch_are_in_no_gap_list() -> None:
     rows.finish(done)
     assert rows.watermark(2, -1) == (0, -1)
     assert rows.done_above() == []
+
+
+def test_a_row_above_the_watermark_costs_few_bytes() -> None:
+    rows = DoneRows()
+    tracemalloc.start()
+    try:
+        for offset in range(1_000_000, 1_020_000):
+            row = rows.add(offset, 1000)
+            if row:  # the first record stays in work
+                rows.finish(row)
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert rows.watermark(1_020_000, 1000)[0] == 1_000_000
+    assert rows.done_above() == [(1_000_001, 1_020_000, 1000)]
+    assert used / 20_000 < 20
+
+
+def test_a_gap_list_leaves_out_rows_that_a_seek_has_removed() -> None:
+    rows = DoneRows()
+    _, second, third = (rows.add(offset, 0) for offset in (5, 6, 7))
+    rows.cut(7)
+    again = rows.add(7, 0)
+    assert second is not None
+    assert third is not None
+    rows.finish(second)
+    rows.finish(third)
+    assert rows.watermark(8, 0) == (5, -1)
+    assert rows.done_above() == [(6, 7, 0)]
+    assert again is not None
+    rows.finish(again)
+    assert rows.done_above() == [(6, 8, 0)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kconsumer import Message
 from kconsumer.parallel.done_rows import DoneRows
 from kconsumer.parallel.flow import Flow
-from kconsumer.parallel.gaps import decode
+from kconsumer.parallel.gaps import Gaps, decode
 from kconsumer.parallel.outcomes import DONE, SKIPPED, Again
 
 PARTITIONS = 2
@@ -356,6 +356,38 @@ def test_metadata_near_the_limit_stop_the_intake_and_over_it_only_the_watermark_
     again = flow.commit(partition, 400, 0)
     assert again is not None
     assert again.metadata is not None  # the gaps fit again
+
+
+def test_the_position_may_pass_gaps_whose_records_have_been_deleted() -> None:
+    flow = Flow()
+    partition = flow.assign(("t", 0), Gaps(ORIGIN, 5, ((8, 9, 0), (10, 14, 0))))
+    flow.identify(partition, ORIGIN)
+    flow.add([one(5, None)])
+    (work,) = flow.take(9, 0.0)
+    flow.finish(work, DONE, 0.0)
+    found = flow.commit(partition, 12, 0)
+    assert found is not None
+    assert found.offset == 12
+    assert decode(found.metadata) == Gaps(ORIGIN, 12, ((12, 14, 0),))
+    after = flow.commit(partition, 20, 0)
+    assert after is not None
+    assert (after.offset, after.metadata) == (20, None)
+
+
+def test_long_gaps_of_a_former_owner_do_not_hold_a_partition_for_ever() -> None:
+    flow = Flow(metadata_limit=200)
+    gaps = Gaps(ORIGIN, 0, tuple((n, n + 1, 0) for n in range(1, 120, 2)))
+    partition = flow.assign(("t", 0), gaps)
+    flow.identify(partition, ORIGIN)
+    flow.add([one(0, None)])
+    assert flow.commit(partition, 1, 0) is not None
+    assert 150 < partition.metadata_bytes <= 200
+    assert flow.is_full(partition)
+    (work,) = flow.take(9, 0.0)
+    flow.finish(work, DONE, 0.0)
+    flow.commit(partition, 1, 0)
+    assert partition.metadata_bytes > 150
+    assert flow.room() > 0  # nothing else would ever shorten the gaps
 
 
 @pytest.mark.parametrize(("origin", "offset", "epoch", "begins"), [

@@ -9,6 +9,7 @@ import pytest
 
 from kconsumer import ConfigurationError, Message
 from kconsumer.parallel import Failure, Reject, Retry, RetryLater, TooManyRejectedError, run_records
+from kconsumer.parallel.outcomes import Fatal, Policy
 
 
 def messages(count: int, keys: int = 3) -> list[Message]:
@@ -83,6 +84,27 @@ def test_errors_that_end_the_run_whatever_there_is(retry: Retry | None, error: B
     assert letters == []
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
+class ForgetsReason(Reject):
+    def __init__(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("retry", "error", "raised"), [
+    (None, Unprintable(), LookupError), (None, ForgetsReason(), AttributeError),
+    (Retry(on=[OSError]), OSError(), TypeError)])  # type: ignore[arg-type]  # a list is the user's error
+def test_an_error_that_cannot_be_judged_ends_the_run(
+        retry: Retry | None, error: Exception, raised: type[Exception]) -> None:
+    with pytest.raises(raised):
+        run_records(Fails(b"3", error), messages(12), retry=retry, dead_letter=lambda *_: None)
+    policy = Policy(retry, rejects=True)
+    assert isinstance(policy.after_handler(error, 1), Fatal)
+
+
 def test_retry_later_needs_no_retry_and_is_no_failed_attempt() -> None:
     letters: list[Failure] = []
     handle = Fails(b"3", *[RetryLater(5) for _ in range(7)], OSError("first"), OSError("second"))
@@ -147,6 +169,25 @@ def test_another_attempt_deserializes_the_raw_value_again() -> None:
 
     run_records(handle, messages(1), deserialize=deserialize, retry=Retry())
     assert found == [0]
+
+
+def test_another_attempt_after_a_failed_middleware_deserializes_the_raw_value_again() -> None:
+    def deserialize(message: Any) -> Any:
+        message.set_value([message.value()])
+        return message
+
+    errors = [OSError("once")]
+    found: list[Any] = []
+
+    def middleware(message: Any, proceed: Any) -> Any:
+        result = proceed()
+        if errors:
+            raise errors.pop()
+        return result
+
+    run_records(lambda message: found.append(message.value()), messages(1), deserialize=deserialize,
+                middleware=[middleware], retry=Retry())
+    assert found == [[b"0"], [b"0"]]
 
 
 def test_too_many_rejects_end_the_run_but_only_after_a_hundred_records() -> None:
