@@ -344,6 +344,8 @@ class Flow:
         rows = partition.rows
         if rows.last < 0 or position < 0:
             return None  # nothing was delivered
+        if position <= rows.last:
+            rows.cut(position)  # the consumer has stepped back, and nothing has come since
         offset, leader_epoch = rows.watermark(position, epoch)
         found = Commit(partition.place, offset, leader_epoch, self._metadata(partition, offset))
         if found == partition.asked:
