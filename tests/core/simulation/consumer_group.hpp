@@ -92,9 +92,9 @@ class ConsumerGroup : public Group {
     return text;
   }
   void loaded() override {
-    for (auto& entry : members_) {
-      arm_session(*entry.second);
-      if (entry.second->state == UNREVOKED) arm_rebalance(*entry.second);
+    for (const MemberPtr& m : in_order()) {  // not in the order of their random ids
+      arm_session(*m);
+      if (m->state == UNREVOKED) arm_rebalance(*m);
     }
   }
   bool expire_a_member() override {
