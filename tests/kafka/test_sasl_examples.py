@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from certificates import broker_in
-from oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from oidc_provider import CLIENT_ID, CLIENT_SECRET, ISSUER, OidcProvider
 from sasl_cluster import PASSWORD, USER, sasl_cluster, sasl_listener
 from security_examples import examples, run
 
@@ -80,6 +80,8 @@ def replaced(code: str, secured: KafkaCluster, provider: OidcProvider, folder: P
             f'{provider.token_url!r}, "sasl.oauthbearer.token.endpoint.allow.http": True',
         '"sasl.oauthbearer.client.id": "reader"': f'"sasl.oauthbearer.client.id": {CLIENT_ID!r}',
         '"sasl.oauthbearer.client.secret": "…"': f'"sasl.oauthbearer.client.secret": {CLIENT_SECRET!r}',
+        '"client.key"': repr(provider.client_key),
+        '"https://idp.example.org"': repr(ISSUER),
         '"sasl.oauthbearer.scope": "kafka.read"': '"sasl.oauthbearer.scope": "read"',
         '"sasl.username": "reader"': f'"sasl.username": {USER!r}',
         '"sasl.password": "…"': f'"sasl.password": {PASSWORD!r}',
