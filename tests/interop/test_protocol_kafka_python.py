@@ -35,6 +35,8 @@ def kafka_python_class(name: str):
         return type(base)(name, (base,), {})
 
 
+# Versions and fields of Kafka 4.4 that kafka-python does not know.
+NEWER = {"ApiVersionsRequest": {"cluster_id": None, "node_id": -1}, "ApiVersionsResponse": {}}
 CLASSES = {name: cls for name in codecs.messages() if (cls := kafka_python_class(name)) is not None}
 CASES = [(name, version) for name in CLASSES for version in valid_versions(CLASSES[name]._json)]
 
@@ -112,7 +114,7 @@ def test_most_messages_are_known_to_kafka_python():
 
 @pytest.mark.parametrize(("name", "low", "high"), [(n, *v) for n, v in codecs.messages().items() if n in CLASSES])
 def test_versions_are_the_schemas(name, low, high):
-    assert valid_versions(CLASSES[name]._json) == range(low, high + 1)
+    assert valid_versions(CLASSES[name]._json) == range(low, high + (name not in NEWER))
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
@@ -126,7 +128,7 @@ def test_each_library_reads_the_bytes_of_the_other(name, version):
         assert ours == kafka_python_encode(name, version, values)
         read_by_them = from_kafka_python(fields, version, kafka_python_decode(name, version, ours))
         assert complete(fields, version, read_by_them) == complete(fields, version, values)
-        assert codecs.decode(name, version, ours) == (complete(fields, version, values), 0)
+        assert codecs.decode(name, version, ours) == ({**complete(fields, version, values), **NEWER.get(name, {})}, 0)
 
     check()
 
@@ -152,7 +154,7 @@ def test_unknown_tagged_fields_at_the_end_are_passed_over_by_both(name, version)
         assert plain[-1] == 0, "the last byte is the count of tagged fields"
         section = uvarint(len(unknown)) + b"".join(uvarint(t) + uvarint(len(b)) + b for t, b in sorted(unknown))
         data = plain[:-1] + section
-        assert codecs.decode(name, version, data) == (complete(fields, version, values), 0)
+        assert codecs.decode(name, version, data) == ({**complete(fields, version, values), **NEWER.get(name, {})}, 0)
         theirs = kafka_python_decode(name, version, data)
         assert from_kafka_python(fields, version, theirs) == from_kafka_python(
             fields, version, kafka_python_decode(name, version, plain))

@@ -21,7 +21,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef vector[NodeLoss] losses                               # thread: N (scratch)
     cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
     cdef bint all_down_reported                                # thread: N
-    cdef int64_t misrouted_pause_ms                            # thread: N (after the latest rebootstrap for such a loss)
+    cdef int64_t misrouted_pause_ms                            # thread: N (after the latest of these rebootstraps)
     cdef int64_t misrouted_again_ms                            # thread: N (no rebootstrap for such a loss before)
     cdef bint unsupported_reported                             # thread: N
     cdef Status unusable                                       # thread: N (why the latest response could not be used)
