@@ -11,12 +11,13 @@ import socket
 import socketserver
 import threading
 from contextlib import suppress
-from types import TracebackType
+
+from kconsumer.testing._served import Served
 
 _CHUNK = 65_536
 
 
-class FrontDoor:
+class FrontDoor(Served):
     """A context manager that forwards connections from a port of the loopback interface.
 
     Args:
@@ -29,23 +30,8 @@ class FrontDoor:
 
     def __init__(self, port: int, target: str) -> None:
         host, _, number = target.rpartition(":")
-        self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"target": (host, int(number))}))
-        self._thread = threading.Thread(target=self._server.serve_forever, name="kconsumer-demo-port", daemon=True)
-
-    @property
-    def address(self) -> str:
-        """host:port for clients."""
-        return f"localhost:{self._server.server_address[1]}"
-
-    def __enter__(self) -> FrontDoor:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(_Server(("127.0.0.1", port), type("Handler", (_Handler,), {"target": (host, int(number))})),
+                         "kconsumer-demo-port")
 
 
 class _Server(socketserver.ThreadingTCPServer):

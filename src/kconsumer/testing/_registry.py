@@ -6,11 +6,11 @@ Owns: DemoRegistry. Threads: one that accepts, and one for each connection. Neve
 from __future__ import annotations
 
 import json
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from kconsumer.testing._served import Served
 
 _UNKNOWN_SUBJECT: Final = 40401
 _UNKNOWN_VERSION: Final = 40402
@@ -27,7 +27,7 @@ class Registered(NamedTuple):
     serialized: str | None = None
 
 
-class DemoRegistry:
+class DemoRegistry(Served):
     """A context manager that serves schemas, read-only, on the loopback interface.
 
     Args:
@@ -39,24 +39,14 @@ class DemoRegistry:
     """
 
     def __init__(self, schemas: list[Registered], port: int = 0) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"schemas": schemas}))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="kconsumer-demo-registry", daemon=True)
+        server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"schemas": schemas}))
+        server.daemon_threads = True
+        super().__init__(server, "kconsumer-demo-registry")
 
     @property
     def url(self) -> str:
         """The address for clients."""
-        return f"http://localhost:{self._server.server_address[1]}"
-
-    def __enter__(self) -> DemoRegistry:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return f"http://{self.address}"
 
 
 class _Handler(BaseHTTPRequestHandler):
